@@ -1,0 +1,88 @@
+"""Settings: one frozen value with every number that an application may change, and where it comes from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from .errors import InvalidOption
+
+DEFAULT_URL = "sqlite:///jobs.db"
+ENVIRONMENT = "JOBTRAIL_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults of DESIGN §8; times in seconds, sizes in bytes.
+
+    slots: bodies a worker runs at once. poll_interval: how long a worker sleeps at most.
+    argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
+    """
+
+    slots: int = 20
+    poll_interval: float = 1.0
+    flush_interval: float = 0.25
+    beat_interval: float = 5.0
+    silent_after: float = 15.0
+    sweep_interval: float = 2.0
+    graceful_shutdown_timeout: float = 25.0
+    cancel_timeout: float = 5.0
+    hook_timeout: float = 10.0
+    put_back_delay: float = 30.0
+    put_back_limit: int = 10
+    submit_retry_seconds: float = 10.0
+    idempotency_seconds: float = 86_400.0
+    argument_limit: int = 262_144
+    result_limit: int = 1_048_576
+    log_limit: int = 1_048_576
+    error_limit: int = 65_536
+    migrate: bool | None = None
+
+    def with_values(self, **values: Any) -> Settings:
+        """A copy with some values changed.
+
+        Raises: InvalidOption for a name that there is not, or a number that cannot be.
+        """
+        known = {f.name for f in fields(self)}
+        for name, value in values.items():
+            if name not in known:
+                message = f"there is no setting '{name}'; there are: {', '.join(sorted(known))}"
+                raise InvalidOption(message)
+            _check(name, value)
+        return replace(self, **values)
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "migrate":
+        good = value is None or isinstance(value, bool)
+    else:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    if not good:
+        message = f"the setting {name} must be a number above 0; it is {value!r}"
+        raise InvalidOption(message)
+
+
+def database_url(given: str | None) -> str:
+    """The address of the database: as given, or from JOBTRAIL_URL, or a file in the working directory."""
+    return given or os.environ.get("JOBTRAIL_URL") or DEFAULT_URL
+
+
+def from_environment(base: Settings) -> Settings:
+    """Settings from JOBTRAIL_… variables (JOBTRAIL_SLOTS=50), on top of ``base``."""
+    values: dict[str, Any] = {}
+    for f in fields(base):
+        text = os.environ.get(ENVIRONMENT + f.name.upper())
+        if text is not None:
+            values[f.name] = _parse(f.name, text, getattr(base, f.name))
+    return base.with_values(**values) if values else base
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    try:
+        if name == "migrate":
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
+        return int(text) if isinstance(default, int) else float(text)
+    except (ValueError, KeyError):
+        message = f"{ENVIRONMENT}{name.upper()} has the value '{text}', which is no {type(default).__name__}"
+        raise InvalidOption(message) from None

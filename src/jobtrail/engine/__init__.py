@@ -1,0 +1,1 @@
+"""How jobs are run: the worker and its turns."""

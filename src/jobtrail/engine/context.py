@@ -1,0 +1,313 @@
+"""What a body is given: who it is, what it works on, and how it reports, keeps steps and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from jobtrail.errors import InvalidArguments, RetrySignal, StepError, StopSignal, UsageError
+from jobtrail.job.jsonvalue import decode, encode_step
+from jobtrail.job.model import Continues
+
+from .logbook import JOB_LOGGER
+from .loops import BatchLoop, ItemLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+    from datetime import datetime
+
+    from jobtrail.job.items import FailedItemsLimit
+    from jobtrail.job.model import Claim, FileInput
+    from jobtrail.job.period import Period
+
+    from .recorder import Recorder
+
+T = TypeVar("T")
+
+
+class StepStore(Protocol):
+    """Where steps are kept; blocking."""
+
+    def find(self, claim: Claim, name: str, digest: str) -> str | None:
+        """The kept result as JSON text."""
+
+    def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
+        """Keep a result; False when a newer run owns the job."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """Was the body asked to stop, why, and has it noticed?"""
+
+    cause: str | None = None
+    noticed: bool = False
+
+
+class BaseContext:
+    """What `Context` and `AsyncContext` share. A body gets one as its first parameter ``ctx``."""
+
+    def __init__(
+        self,
+        *,
+        claim: Claim,
+        recorder: Recorder,
+        steps: StepStore,
+        stop: Stop,
+        state: Any,
+        period: Period | None = None,
+        file: FileInput | None = None,
+        slot: datetime | None = None,
+        limit: FailedItemsLimit | None = None,
+    ) -> None:
+        self._claim = claim
+        self._recorder = recorder
+        self._steps = steps
+        self._stop = stop
+        self._limit = limit
+        self._loops: dict[str, ItemLoop[Any]] = {}
+        self._on_cancel: list[Callable[[], Any]] = []
+        self._on_cleanup: list[Callable[[], Any]] = []
+        self.stopped_reason: str | None = None
+        self.state = state
+        self.period = period
+        self.file = file
+        self.slot = slot
+        self.log = logging.getLogger(JOB_LOGGER)
+
+    # -- who and what --------------------------------------------------------------------------------
+
+    @property
+    def job(self) -> str:
+        """The job's id."""
+        return self._claim.id
+
+    @property
+    def run_no(self) -> int:
+        """The number of this run; it rises at every start of the job."""
+        return self._claim.run_no
+
+    @property
+    def attempt(self) -> int:
+        """This attempt, from 1."""
+        return self._claim.attempt
+
+    @property
+    def max_attempts(self) -> int | None:
+        """How many attempts there may be; None for no limit."""
+        return self._claim.max_attempts
+
+    @property
+    def source(self) -> str | None:
+        """Where the data comes from, as named at submission."""
+        return self._claim.source
+
+    # -- items ---------------------------------------------------------------------------------------
+
+    def items(
+        self,
+        values: Iterable[T],
+        *,
+        key: Callable[[T], Any] | None = None,
+        name: str = "items",
+        durable: bool = False,
+    ) -> ItemLoop[T]:
+        """Loop over things whose own outcome is recorded.
+
+        What is recorded must have been committed inside the block. ``key`` gives each item its identity
+        (default: the item itself); ``name`` tells several loops of one body apart; ``durable=True`` writes
+        each outcome before going on, else it is written at most 0.25 s late.
+
+        Raises: UsageError for a second loop of the same name, a doubled key, an item that is not entered.
+        """
+        loop = ItemLoop(self._recorder, values, **self._loop_options(name, key, durable=durable))
+        self._loops[name] = loop
+        return loop
+
+    def batches(
+        self,
+        values: Iterable[T],
+        size: int,
+        *,
+        key: Callable[[T], Any] | None = None,
+        name: str = "items",
+        durable: bool = False,
+    ) -> BatchLoop[T]:
+        """`items` in groups of ``size``, for work that is committed in groups; after an error one by one."""
+        loop: BatchLoop[T] = BatchLoop(
+            self._recorder, values, size=size, **self._loop_options(name, key, durable=durable)
+        )
+        self._loops[name] = loop
+        return loop
+
+    def _loop_options(self, name: str, key: Callable[[Any], Any] | None, *, durable: bool) -> dict[str, Any]:
+        if name in self._loops:
+            message = f"there is a loop called '{name}' in this body already; give the second one a name="
+            raise UsageError(message)
+        continues = None if self._claim.fresh else Continues(self._claim.continues or "rest")
+        return {
+            "key": key or _itself,
+            "name": name,
+            "continues": continues,
+            "limit": self._limit,
+            "durable": durable,
+            "check_stop": self.check_cancelled,
+        }
+
+    @property
+    def unreached(self) -> bool:
+        """A loop over items was left early."""
+        return any(not loop.exhausted for loop in self._loops.values())
+
+    def stop(self, reason: str) -> None:
+        """Say that leaving a loop early is on purpose: what was not reached does not make the job partial."""
+        self.stopped_reason = reason
+
+    # -- reports -------------------------------------------------------------------------------------
+
+    def set_progress(
+        self,
+        percent: float | None = None,
+        message: str | None = None,
+        metadata: Any = None,
+        *,
+        done: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        """Say how far the work is, in percent or as ``done`` of ``total``; costs microseconds, never raises for a value.
+
+        Raises: StopSignal when the job was asked to stop.
+        """
+        self._recorder.progress(percent, message, metadata, done, total)
+        self.check_cancelled()
+
+    def heartbeat(self, progress: float | None = None) -> None:
+        """Say that the body lives (``last_heartbeat_at``), where it has nothing else to report."""
+        self._recorder.progress(progress)
+        self.check_cancelled()
+
+    # -- stopping ------------------------------------------------------------------------------------
+
+    @property
+    def cancelled(self) -> bool:
+        """The job was asked to stop, or a newer run has overtaken this one."""
+        return self._stop.cause is not None or self._recorder.overtaken
+
+    def check_cancelled(self) -> None:
+        """Leave the body here if it was asked to stop.
+
+        Raises: StopSignal, which passes ``except Exception``.
+        """
+        if self.cancelled:
+            self._stop.noticed = True
+            raise StopSignal(self._stop.cause or "overtaken by a newer run")
+
+    def on_cancel(self, function: Callable[[], Any]) -> None:
+        """Call ``function`` (from another thread) when the job is asked to stop: close a socket, set a flag."""
+        self._on_cancel.append(function)
+
+    def on_cleanup(self, function: Callable[[], Any]) -> None:
+        """Call ``function`` after the body, however it ended."""
+        self._on_cleanup.append(function)
+
+    def request_retry(self, after: float | None = None, reason: str | None = None) -> None:
+        """End this attempt here and try again ``after`` seconds (default: the task's policy).
+
+        Raises: RetrySignal, which passes ``except Exception``.
+        """
+        raise RetrySignal(after, reason)
+
+    # -- steps ---------------------------------------------------------------------------------------
+
+    def _find(self, name: str, digest: str) -> tuple[bool, Any]:
+        kept = self._steps.find(self._claim, name, digest)
+        return (kept is not None, decode(kept) if kept is not None else None)
+
+    def _keep(self, name: str, digest: str, value: Any, seconds: float) -> Any:
+        try:
+            text = encode_step(value)
+        except InvalidArguments as error:
+            message = f"the result of the step '{name}' cannot be kept: {error}"
+            raise StepError(message) from None
+        if not self._steps.save(self._claim, name, digest, text, seconds):
+            self._recorder.overtaken = True
+            self.check_cancelled()
+        return decode(text)
+
+
+class Context(BaseContext):
+    """The context of a plain function."""
+
+    def step(self, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call ``function`` once for this telling of the work and keep its result.
+
+        The next run gets the kept result (as JSON gives it back) for the same name and equal arguments.
+
+        Raises: StepError when the result is not JSON or the arguments cannot be compared.
+        """
+        self.check_cancelled()
+        digest = step_digest(name, args, kwargs)
+        found, value = self._find(name, digest)
+        if not found:
+            started = time.monotonic()
+            result = function(*args, **kwargs)
+            value = self._keep(name, digest, result, time.monotonic() - started)
+        kept: T = value
+        return kept
+
+
+class AsyncContext(BaseContext):
+    """The context of an ``async def``: what must be durable is awaited."""
+
+    async def step(self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **kwargs: Any) -> T:
+        """`Context.step`, awaited; a plain function runs in a thread."""
+        self.check_cancelled()
+        digest = step_digest(name, args, kwargs)
+        found, value = await asyncio.to_thread(self._find, name, digest)
+        if not found:
+            started = time.monotonic()
+            if inspect.iscoroutinefunction(function):
+                result = await function(*args, **kwargs)
+            else:
+                result = await asyncio.to_thread(function, *args, **kwargs)
+            value = await asyncio.to_thread(self._keep, name, digest, result, time.monotonic() - started)
+        kept: T = value
+        return kept
+
+
+def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """What makes two calls of a step the same: equal arguments, by their JSON.
+
+    Raises: StepError when an argument has no JSON to compare by.
+    """
+    try:
+        text = json.dumps([args, kwargs], sort_keys=True, default=_comparable)
+    except (TypeError, ValueError) as error:
+        message = f"the arguments of the step '{name}' cannot be compared from run to run: {error}"
+        raise StepError(message) from None
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _comparable(value: Any) -> Any:
+    key = getattr(value, "key", None)
+    if isinstance(key, str):
+        return key
+    sha256 = getattr(value, "sha256", None)
+    if isinstance(sha256, str):
+        return sha256
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, PurePath):
+        return str(value)
+    message = f"{type(value).__name__} is neither JSON nor a period, a file, a path or a date"
+    raise TypeError(message)
+
+
+def _itself(value: Any) -> Any:
+    return value

@@ -1,0 +1,81 @@
+"""Middleware: functions around the call of a body, composed once, outermost first.
+
+``async def middleware(run, call_next)`` calls ``await call_next(run)`` and may do something before and
+after. It serves plain and async bodies alike. What it does after the body has ended cannot change the
+body's outcome: an error there is noted beside it. Persistence is no middleware, or one could lose a job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import RetryableError, RetrySignal
+from jobtrail.job.model import StopCause
+
+if TYPE_CHECKING:
+    from .run import Run
+
+CallNext = Callable[["Run"], Awaitable[Any]]
+Middleware = Callable[["Run", CallNext], Awaitable[Any]]
+
+_log = logging.getLogger("jobtrail.run")
+
+
+def compose(middlewares: list[Middleware], endpoint: CallNext) -> CallNext:
+    """One callable out of a list; the first is the outermost."""
+    call = endpoint
+    for middleware in reversed(middlewares):
+        call = partial(_call, middleware, call)
+    return call
+
+
+def _call(middleware: Middleware, call_next: CallNext, run: Run) -> Awaitable[Any]:
+    return middleware(run, call_next)
+
+
+async def logging_middleware(run: Run, call_next: CallNext) -> Any:
+    """Say at DEBUG that a run begins and how long it took; an error at WARNING, once."""
+    if not _log.isEnabledFor(logging.WARNING):
+        return await call_next(run)
+    started = time.monotonic()
+    _log.debug("%s %s attempt %s begins", run.task.name, run.claim.id, run.claim.attempt)
+    try:
+        result = await call_next(run)
+    except Exception as error:
+        _log.warning("%s %s attempt %s: %s", run.task.name, run.claim.id, run.claim.attempt, type(error).__name__)
+        raise
+    _log.debug("%s %s took %.3f s", run.task.name, run.claim.id, time.monotonic() - started)
+    return result
+
+
+async def retry_middleware(run: Run, call_next: CallNext) -> Any:
+    """Decide for an error whether another attempt may help, and when."""
+    try:
+        return await call_next(run)
+    except RetrySignal as signal:
+        asked = RetryableError(str(signal), delay=signal.delay)
+        run.decide_retry(allowed=True, delay=run.policy.delay(run.claim.attempt, asked))
+        raise
+    except Exception as error:
+        run.decide_retry(allowed=run.policy.allows(error), delay=run.policy.delay(run.claim.attempt, error))
+        raise
+
+
+async def timeout_middleware(run: Run, call_next: CallNext) -> Any:
+    """Ask a body that is over its time limit to stop; the limit counts from its start."""
+    if run.timeout is None:
+        return await call_next(run)
+    handle = asyncio.get_running_loop().call_later(run.timeout, run.request_stop, StopCause.TIMEOUT)
+    try:
+        return await call_next(run)
+    finally:
+        handle.cancel()
+
+
+BUILT_IN: list[Middleware] = [logging_middleware, retry_middleware]
+INNERMOST: list[Middleware] = [timeout_middleware]

@@ -1,0 +1,250 @@
+"""What a run reports while it goes on, gathered in memory and written at most four times a second.
+
+The calls of a body cost microseconds and touch no database; a flusher writes what has gathered, for all
+runs of the worker in one transaction. What is left when the body ends is written with the end itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import StoreError
+from jobtrail.job.items import Counts, ItemOutcome
+from jobtrail.job.jsonvalue import encode_result, safe_text
+from jobtrail.store import runs
+from jobtrail.store.runs import Progress, Records
+
+from .logbook import LogBook
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import Claim
+    from jobtrail.store import Store
+    from jobtrail.store.items import Recorded
+
+MESSAGE_LIMIT = 2000  # bytes
+_log = logging.getLogger("jobtrail.engine")
+
+
+class Recorder:
+    """The reports of one run. Thread-safe; nothing here raises into the body."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        flusher: Flusher,
+        *,
+        log_limit: int,
+        first_log_seq: int = 0,
+        prior: Mapping[tuple[str, str], ItemOutcome] | None = None,
+    ) -> None:
+        self.claim = claim
+        self.overtaken = False
+        self._flusher = flusher
+        self._lock = threading.Lock()
+        self._records = Records(claim.id, claim.run_no, claim.ledger)
+        self._book = LogBook(log_limit, first_seq=first_log_seq)
+        self._dirty = False
+        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior or {})
+        self._own: dict[tuple[str, str], ItemOutcome] = {}
+        self.has_items = bool(self._standing)
+
+    # -- from the body -------------------------------------------------------------------------------
+
+    def item(self, recorded: Recorded) -> None:
+        """Take an item's outcome; the newest for a key stands."""
+        place = (recorded.loop, recorded.key)
+        with self._lock:
+            self._records.items.append(recorded)
+            self._standing[place] = recorded.outcome
+            self._own[place] = recorded.outcome
+        self._touch()
+
+    def prior(self, loop: str) -> dict[str, ItemOutcome]:
+        """What stands recorded for a loop, by key."""
+        with self._lock:
+            return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
+
+    def counts(self) -> Counts:
+        """How the items of the whole telling stand."""
+        with self._lock:
+            return _count(self._standing.values())
+
+    def own_counts(self) -> Counts:
+        """How the items stand that this run recorded."""
+        with self._lock:
+            return _count(self._own.values())
+
+    def progress(
+        self,
+        percent: Any = None,
+        message: Any = None,
+        metadata: Any = None,
+        done: Any = None,
+        total: Any = None,
+    ) -> None:
+        """Take over how far the job is; nonsense is shown as "not known" instead of raising."""
+        done, total = _whole(done), _whole(total)
+        share = _percent(percent)
+        if share is None and done is not None and total:
+            share = _percent(100.0 * done / total)
+        text = None if message is None else safe_text(str(message), MESSAGE_LIMIT)
+        with self._lock:
+            last = self._records.progress
+            kept = metadata if metadata is not None else (last.metadata if last else None)
+            if metadata is not None:
+                kept, _ = encode_result(metadata, 65_536)
+            self._records.progress = Progress(share, done, total, text, kept)
+        self._touch()
+
+    def log(self, line: str) -> None:
+        """Take a line of the log."""
+        with self._lock:
+            self._book.append(line)
+        self._touch()
+
+    # -- to the store --------------------------------------------------------------------------------
+
+    def take(self) -> Records:
+        """What has gathered since the last time; the caller writes it."""
+        with self._lock:
+            self._dirty = False
+            taken = self._records
+            taken.log, taken.forget_log = self._book.take()
+            self._records = Records(taken.job_id, taken.run_no, taken.ledger)
+        return taken
+
+    def give_back(self, records: Records) -> None:
+        """The write failed: these come first in the next one."""
+        with self._lock:
+            newer, self._records = self._records, records
+            self._records.items += newer.items
+            self._records.progress = newer.progress or records.progress
+            self._records.log += newer.log
+            self._records.forget_log += newer.forget_log
+        self._touch()
+
+    def flush(self) -> None:
+        """Write now and wait for the commit (durable items, before a step)."""
+        self._flusher.write([self])
+
+    def _touch(self) -> None:
+        if not self._dirty:
+            self._dirty = True
+            self._flusher.add(self)
+
+
+def _count(outcomes: Any) -> Counts:
+    ok = failed = skipped = 0
+    for outcome in outcomes:
+        if outcome is ItemOutcome.OK:
+            ok += 1
+        elif outcome is ItemOutcome.FAILED:
+            failed += 1
+        else:
+            skipped += 1
+    return Counts(ok, failed, skipped)
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0, min(number, 2**31 - 1))
+
+
+def _percent(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if math.isnan(number):
+        return None
+    return max(0.0, min(number, 100.0))
+
+
+class Flusher:
+    """Writes what the runs of one worker have gathered; ``run_once`` is one turn."""
+
+    def __init__(self, store: Store, *, interval: float) -> None:
+        self._store = store
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Recorder] = {}
+        self._wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failing: str | None = None
+
+    def add(self, recorder: Recorder) -> None:
+        """There is something to write for this run."""
+        with self._lock:
+            self._waiting[id(recorder)] = recorder
+        self._wanted.set()
+
+    def forget(self, recorder: Recorder) -> None:
+        """The run has ended; what it still has is written with its end."""
+        with self._lock:
+            self._waiting.pop(id(recorder), None)
+
+    def run_once(self) -> int:
+        """Write all that has gathered; returns for how many runs."""
+        with self._lock:
+            waiting, self._waiting = list(self._waiting.values()), {}
+        if waiting:
+            self.write(waiting)
+        return len(waiting)
+
+    def write(self, recorders: list[Recorder]) -> None:
+        """Write for these runs in one transaction; a run that was overtaken is told so."""
+        taken = [(recorder, recorder.take()) for recorder in recorders]
+        taken.sort(key=lambda pair: pair[1].job_id)
+
+        def operation(conn: Connection) -> list[bool]:
+            now = self._store.now()
+            return [runs.write(conn, self._store.dialect, records, now) for _, records in taken if records]
+
+        full = [(recorder, records) for recorder, records in taken if records]
+        if not full:
+            return
+        try:
+            written = self._store.write(operation)
+        except BaseException:
+            for recorder, records in full:
+                recorder.give_back(records)
+            raise
+        for (recorder, _), held in zip(full, written, strict=True):
+            recorder.overtaken = recorder.overtaken or not held
+
+    def start(self) -> None:
+        """Repeat `run_once` in a thread until `stop`."""
+        self._thread = threading.Thread(target=self._repeat, name="jobtrail-flush", daemon=True)
+        self._thread.start()
+
+    def _repeat(self) -> None:
+        while not self._stopping.is_set():
+            self._wanted.wait(timeout=1.0)
+            self._wanted.clear()
+            try:
+                self.run_once()
+                self.failing = None
+            except StoreError as error:
+                self.failing = str(error)
+                self._stopping.wait(1.0)
+            except Exception:
+                _log.exception("writing the reports of running jobs failed")
+            self._stopping.wait(self._interval)
+
+    def stop(self) -> None:
+        """End the thread; what has gathered was written with the ends of the runs."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)

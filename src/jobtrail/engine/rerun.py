@@ -1,0 +1,250 @@
+"""Running again: the same job once more (retry), or a new job of the same unit (re-run)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
+from jobtrail.job import moves
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, Submitted
+from jobtrail.job.moves import Subject
+from jobtrail.job.period import Period
+from jobtrail.job.task import choice_option
+from jobtrail.job.unit import Unit
+from jobtrail.store import jobs
+from jobtrail.store.jobs import Rules
+
+from . import files
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import FileInput, JobRow
+    from jobtrail.store import Store
+
+MODES = tuple(mode.value for mode in Mode)
+RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class RerunAnswer:
+    """The new job, or what stood in the way."""
+
+    submitted: Submitted | None = None
+    in_way: str | None = None
+
+
+def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
+    """The same job, one more attempt.
+
+    Raises: IllegalMove when its state does not allow it; AlreadyActive or Conflict with the id of the job in
+    the way when another job of the unit is active or newer.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        if row.status not in RETRYABLE:
+            return IllegalMove(_cannot(row, "be retried"), row.id)
+        if row.body_running:
+            return Conflict(f"the body of job {row.id} still runs; it can be retried when that has ended", row.id)
+        refusal = _unit_in_way(conn, row)
+        if refusal is not None:
+            return refusal
+        store.wake.need()
+        now = store.now()
+        refused = jobs.apply(conn, store.dialect, [moves.retried(subject(row), now, actor=actor, reason=reason)], now)
+        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+
+    answer = store.write(operation, key=job_id)
+    if answer is not None:
+        raise answer
+
+
+def _unit_in_way(conn: Connection, row: JobRow) -> Conflict | None:
+    if row.unit is None:
+        return None
+    active = jobs.active_of_unit(conn, row.unit)
+    if active is not None and active != row.id:
+        return AlreadyActive(f"the unit of job {row.id} has an active job: {active}", active)
+    newest = jobs.newest_of_unit(conn, row.unit)
+    if newest is not None and newest != row.id:
+        return Conflict(f"job {row.id} is not the newest of its unit; retry or re-run {newest}", newest)
+    return None
+
+
+def rerun(
+    store: Store,
+    job_id: str,
+    mode: str,
+    *,
+    file: Any = None,
+    args: str | None = None,
+    if_active: str = "raise",
+    actor: str | None = None,
+    reason: str | None = None,
+    submitter: str | None = None,
+) -> Submitted:
+    """A new job of the same unit, linked to this one, which stays as it is.
+
+    ``full`` tells the unit from nothing; ``failed_items`` takes up what failed or was not reached (and repeats
+    steps); ``resume`` takes up what has no outcome yet and keeps steps. ``file`` is a corrected input.
+
+    Raises: IllegalMove when the job has not ended; AlreadyActive with the id of the job in the way.
+    """
+    choice_option("mode", mode, MODES)
+    corrected = files.inspect(file) if file is not None else None
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        if row.status not in FINAL:
+            return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
+        if mode == Mode.FAILED_ITEMS.value and corrected is None and row.file is None and row.items_ok is None:
+            pass
+        new, rules = _plan(row, Mode(mode), corrected, if_active)
+        if args is not None:
+            new = replace(new, args=args)
+        new = replace(new, actor=actor, reason=reason, submitter=submitter)
+        active = jobs.active_of_generation(conn, row.ledger) if mode != Mode.FULL.value else None
+        if active is not None and if_active != "queue":
+            return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
+        return store.submit_on(conn, new, rules)
+
+    answer = store.write(operation, key=job_id)
+    if isinstance(answer, Exception):
+        raise answer
+    submitted: Submitted = answer
+    if submitted.why is not None:
+        message = f"the unit of job {job_id} has an active job: {submitted.in_way}"
+        raise AlreadyActive(message, submitted.in_way)
+    return submitted
+
+
+def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) -> tuple[NewJob, Rules]:
+    if corrected is not None and row.file is None:
+        message = f"job {row.id} did not work on a file, so no corrected file can be given"
+        raise InvalidOption(message)
+    file = corrected or (files.from_json(row.file) if row.file else None)
+    period = Period.parse(row.period) if row.period else None
+    unit = None
+    if row.unit is not None:
+        sha256, name = (file.sha256, file.name) if file else (None, None)
+        unit = Unit(row.task, row.source, period, None if period else sha256, None if period else name)
+    identity = new_id()
+    new = NewJob(
+        id=identity,
+        task=row.task,
+        args=row.args,
+        kind=row.kind,
+        queue=row.queue,
+        priority=row.priority,
+        max_attempts=row.max_attempts if row.options and "retry" in row.options else _first_limit(row),
+        options=row.options,
+        unit=unit.key if unit else None,
+        source=row.source,
+        period=row.period,
+        file=files.to_json(file) if file else None,
+        generation=None if mode is Mode.FULL else row.ledger,
+        mode=mode.value,
+        continues=_continues(mode),
+        rerun_of=row.id,
+        context=row.context,
+        labels=row.labels,
+    )
+    linked = row.unit if unit is not None and row.unit != unit.key else None
+    from json import loads  # noqa: PLC0415
+
+    labels = loads(row.labels) if row.labels else None
+    return new, Rules(unit=unit, if_active=if_active, linked_unit=linked, labels=labels)
+
+
+def _first_limit(row: JobRow) -> int | None:
+    return row.max_attempts
+
+
+def _continues(mode: Mode) -> str | None:
+    if mode is Mode.FULL:
+        return None
+    return Continues.FAILED.value if mode is Mode.FAILED_ITEMS else Continues.REST.value
+
+
+def _existing(conn: Connection, job_id: str) -> JobRow:
+    row = jobs.get(conn, job_id, lock=True)
+    if row is None:
+        message = f"there is no job {job_id}"
+        raise NotFound(message)
+    return row
+
+
+def _cannot(row: JobRow, what: str) -> str:
+    return f"job {row.id} is {row.status} and cannot {what}"
+
+
+def subject(row: JobRow) -> Subject:
+    """A job that was read, as the moves see it."""
+    return Subject(
+        id=row.id,
+        run_no=row.run_no,
+        attempt=row.attempt,
+        status=row.status,
+        unit=row.unit,
+        max_attempts=row.max_attempts,
+        stop_cause=row.stop_cause,
+        started_at=row.started_at,
+        worker=row.worker,
+        hand_backs=row.hand_backs,
+        put_backs=row.put_backs,
+        strikes=row.strikes,
+    )
+
+
+def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None) -> str:
+    """Cancel at once where nothing runs, else ask the body to stop; the state that followed.
+
+    Raises: IllegalMove when the job has ended already.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        at = now or store.now()
+        job = subject(row)
+        if row.status is Status.RUNNING:
+            move = moves.stop_requested(job, at, cause=moves.StopCause.CANCEL, actor=actor, reason=reason)
+        elif row.status is Status.CANCELLING:
+            move = moves.forced(job, at, actor=actor, reason=reason or "second cancel")
+        elif row.status in FINAL:
+            return IllegalMove(_cannot(row, "be cancelled: it has ended"), row.id)
+        else:
+            move = moves.cancelled(job, at, actor=actor, reason=reason)
+        store.wake.need()
+        refused = jobs.apply(conn, store.dialect, [move], at)
+        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else move.to.value
+
+    answer = store.write(operation, key=job_id)
+    if isinstance(answer, Exception):
+        raise answer
+    state: str = answer
+    return state
+
+
+def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None) -> None:
+    """A pending job that waits for its time is due at once.
+
+    Raises: IllegalMove when it is not pending or waits for another job.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        if row.status is not Status.PENDING or row.waits_for is not None:
+            return IllegalMove(_cannot(row, "be started now"), row.id)
+        store.wake.need()
+        now = store.now()
+        refused = jobs.apply(conn, store.dialect, [moves.run_now(subject(row), now, actor=actor, reason=reason)], now)
+        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+
+    answer = store.write(operation, key=job_id)
+    if answer is not None:
+        raise answer

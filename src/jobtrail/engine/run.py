@@ -1,0 +1,328 @@
+"""One run of a job, as a line of small steps: prepare, call, understand the end, decide the move."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from dataclasses import dataclass, field
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import InputChanged, InvalidArguments, JobTrailError, PermanentError, RetrySignal, StopSignal
+from jobtrail.job import outcome as ends
+from jobtrail.job.failure import describe
+from jobtrail.job.items import Counts
+from jobtrail.job.jsonvalue import encode_result
+from jobtrail.job.model import Partial, Snooze, StopCause
+from jobtrail.job.moves import Subject
+from jobtrail.job.period import Period
+from jobtrail.job.retry import Retry
+
+from . import files, logbook
+from .context import AsyncContext, Context, Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from jobtrail.config import Settings
+    from jobtrail.executors.base import Executor
+    from jobtrail.job.model import Claim, FileInput
+    from jobtrail.job.moves import Move
+    from jobtrail.job.task import Task
+
+    from .context import BaseContext, StepStore
+    from .middleware import CallNext
+    from .recorder import Recorder
+
+_log = logging.getLogger("jobtrail.engine")
+_LIMITS = {StopCause.TIMEOUT: "timed out after {limit:g} s", StopCause.STALL: "gave no sign of life for {limit:g} s"}
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What a middleware sees of a run, and what the engine keeps of it while it goes on."""
+
+    claim: Claim
+    task: Task
+    arguments: dict[str, Any]
+    policy: Retry
+    timeout: float | None
+    recorder: Recorder
+    executor: Executor
+    ctx: BaseContext | None = None
+    stop: Stop = field(default_factory=Stop)
+    on_stop: Callable[[Run], None] | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+    body_ended: bool = False
+    body_value: Any = None
+    body_error: BaseException | None = None
+    hook_note: str | None = None
+    _retry: tuple[bool, tuple[float, str | None]] | None = None
+    _body: asyncio.Task[Any] | None = None
+    _hook_limit: asyncio.TimerHandle | None = None
+
+    def decide_retry(self, *, allowed: bool, delay: tuple[float, str | None]) -> None:
+        """Taken by the retry middleware; a middleware inside it may have decided before."""
+        self._retry = (allowed, delay)
+
+    @property
+    def retry(self) -> tuple[bool, tuple[float, str | None]]:
+        """May another attempt help, and (seconds until then, a warning about the policy)."""
+        return self._retry or (True, self.policy.delay(self.claim.attempt, None))
+
+    def request_stop(self, cause: StopCause) -> None:
+        """Ask the body to stop: an async one by cancelling it, a plain one by its context. Once is enough."""
+        if self.stop.cause is not None or self.body_ended:
+            return
+        self.stop.cause = cause.value
+        if self.ctx is not None:
+            for function in self.ctx._on_cancel:  # noqa: SLF001 - the context is the run's own
+                threading.Thread(target=_quietly, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
+        if self._body is not None and self.task.is_async:
+            self.stop.noticed = True
+            self._body.cancel()
+        if self.on_stop is not None:
+            self.on_stop(self)
+
+    def cancel_coroutine(self) -> None:
+        """Cancel an async body once more (at shutdown), without a cause of its own."""
+        if self._body is not None and not self.body_ended:
+            self._body.cancel()
+
+
+def _quietly(function: Callable[[], Any]) -> None:
+    try:
+        function()
+    except Exception:
+        _log.exception("a function given to on_cancel or on_cleanup raised")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A run's end, decided: the move, and the counts of its telling for the unit."""
+
+    move: Move
+    ledger_counts: tuple[int, int, int] | None
+
+
+# -- prepare -----------------------------------------------------------------------------------------
+
+
+def options_of(claim: Claim) -> dict[str, Any]:
+    """What the submission asked for beside the task's own options."""
+    return loads(claim.options) if claim.options else {}
+
+
+def policy_of(task: Task, options: dict[str, Any]) -> Retry:
+    """The retry policy of this job."""
+    return Retry.from_json(options["retry"]) if "retry" in options else task.retry
+
+
+def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
+    """The context of a run, with its period and its file; the file is compared with the submitted one.
+
+    Raises: InputChanged when its content is another one and the task does not accept that. Blocking where
+    there is a file.
+    """
+    claim, options = run.claim, options_of(run.claim)
+    kind = AsyncContext if run.task.is_async else Context
+    return kind(
+        claim=claim,
+        recorder=run.recorder,
+        steps=steps,
+        stop=run.stop,
+        state=state,
+        period=Period.parse(claim.period) if claim.period else None,
+        file=_file_of(run) if claim.file else None,
+        slot=options.get("slot"),
+        limit=run.task.max_failed_items,
+    )
+
+
+def _file_of(run: Run) -> FileInput:
+    submitted = files.from_json(run.claim.file or "")
+    try:
+        return files.check_unchanged(submitted)
+    except InputChanged as changed:
+        now = getattr(changed, "now", None)
+        if run.task.on_input_change != "accept" or now is None:
+            raise
+        run.recorder.log(f"the input file has changed: SHA-256 {submitted.sha256} then, {now.sha256} now; accepted")
+        accepted: FileInput = now
+        return accepted
+
+
+# -- call --------------------------------------------------------------------------------------------
+
+
+async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any, hook_timeout: float) -> BaseException | None:
+    """Run the body inside its middleware. Never raises: what came out is in ``run``, or is the answer."""
+    token = logbook.current.set(run.recorder.log)
+    try:
+        run._body = asyncio.current_task()  # noqa: SLF001 - engine and run are one thing
+        if run.claim.file:
+            run.ctx = await asyncio.to_thread(build_context, run, steps, state)
+        else:
+            run.ctx = build_context(run, steps, state)
+        run.state["hook_timeout"] = hook_timeout
+        value = await chain(run)
+    except BaseException as error:  # noqa: BLE001 - an exception is an outcome
+        if run.body_ended:
+            if error is not run.body_error:
+                run.hook_note = f"a middleware raised {describe(error).message or type(error).__name__} after the body"
+            return run.body_error
+        return error
+    else:
+        if not run.body_ended:
+            run.body_value = value  # a middleware answered in the body's place
+        return run.body_error
+    finally:
+        if run._hook_limit is not None:  # noqa: SLF001
+            run._hook_limit.cancel()  # noqa: SLF001
+        await _clean_up(run)
+        logbook.current.reset(token)
+
+
+async def body(run: Run) -> Any:
+    """The endpoint of the middleware: the call of the task's function."""
+    signature = run.task.signature
+    arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
+    try:
+        run.body_value = await run.executor.call(run.task.function, **arguments)
+    except BaseException as error:
+        run.body_error = error
+        raise
+    finally:
+        _body_has_ended(run)
+    return run.body_value
+
+
+def _body_has_ended(run: Run) -> None:
+    run.body_ended = True
+    limit = run.state.get("hook_timeout")
+    task = asyncio.current_task()
+    if limit is not None and run.state.get("has_hooks") and task is not None:
+        run._hook_limit = asyncio.get_running_loop().call_later(limit, task.cancel)  # noqa: SLF001
+
+
+async def _clean_up(run: Run) -> None:
+    if run.ctx is None:
+        return
+    for function in run.ctx._on_cleanup:  # noqa: SLF001
+        try:
+            if inspect.iscoroutinefunction(function):
+                await function()
+            else:
+                await run.executor.call(function)
+        except BaseException as error:  # noqa: BLE001
+            run.hook_note = f"a function given to on_cleanup raised {type(error).__name__}"
+
+
+# -- understand --------------------------------------------------------------------------------------
+
+
+def understand(run: Run, error: BaseException | None, settings: Settings) -> ends.Ended:
+    """From what the body returned or raised to the value that the rules speak about."""
+    if error is None:
+        return _returned(run.body_value, settings)
+    if isinstance(error, RetrySignal):
+        delay, warning = run.retry[1]
+        failure = describe(error, limit=settings.error_limit)
+        summary = error.reason or "the body asked for a retry"
+        return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)  # noqa: FBT003
+    if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and isinstance(error, (asyncio.CancelledError, StopSignal)):
+        return _over_limit(run, error, settings)
+    failure = describe(error, limit=settings.error_limit)
+    allowed, (delay, warning) = run.retry
+    if isinstance(error, (InputChanged, InvalidArguments, PermanentError)):
+        allowed = False
+    summary = f"{failure.type}: {failure.message}" if failure.message else failure.type
+    return ends.Raised(failure.to_json(), failure.fingerprint, summary[:500], allowed, delay, warning)
+
+
+def _over_limit(run: Run, error: BaseException, settings: Settings) -> ends.Ended:
+    cause = StopCause(run.stop.cause or "timeout")
+    limit = run.timeout if cause is StopCause.TIMEOUT else run.task.stall_timeout
+    sentence = _LIMITS[cause].format(limit=limit or 0)
+    timed_out = TimeoutError(sentence)
+    timed_out.__traceback__ = error.__traceback__
+    failure = describe(timed_out, limit=settings.error_limit)
+    delay, warning = run.policy.delay(run.claim.attempt, timed_out)
+    allowed = run.policy.allows(timed_out)
+    return ends.Raised(failure.to_json(), failure.fingerprint, f"{cause}: {sentence}", allowed, delay, warning)
+
+
+def _returned(value: Any, settings: Settings) -> ends.Ended:
+    if value is None:
+        return _NOTHING
+    if isinstance(value, Snooze):
+        return ends.SnoozeAsked(max(0.0, min(float(value.seconds), 10 * 365 * 86400.0)), value.reason)
+    if isinstance(value, Partial):
+        text, note = encode_result(value.result, settings.result_limit)
+        return ends.Returned(text, note, partial=True, partial_reason=value.reason)
+    text, note = encode_result(value, settings.result_limit)
+    return ends.Returned(text, note)
+
+
+_NOTHING = ends.Returned()
+
+
+# -- decide ------------------------------------------------------------------------------------------
+
+
+def subject_of(claim: Claim, worker: str, stop: Stop | None = None) -> Subject:
+    """The job as the moves see it."""
+    return Subject(
+        id=claim.id,
+        run_no=claim.run_no,
+        attempt=claim.attempt,
+        unit=claim.unit,
+        max_attempts=claim.max_attempts,
+        stop_cause=stop.cause if stop is not None else None,
+        stop_noticed=stop is not None and stop.noticed,
+        started_at=claim.started_at,
+        worker=worker,
+        put_backs=claim.put_backs,
+    )
+
+
+def ledger_of(run: Run) -> ends.Ledger:
+    """What the items of the telling say."""
+    ctx, recorder = run.ctx, run.recorder
+    unreached = ctx.unreached if ctx is not None else False
+    if not recorder.has_items and not unreached:
+        return ends.NO_ITEMS
+    stopped = ctx.stopped_reason if ctx is not None else None
+    return ends.Ledger(
+        has_items=True,
+        counts=recorder.counts(),
+        own=recorder.own_counts(),
+        unreached=unreached,
+        stopped_reason=stopped,
+    )
+
+
+def finish(run: Run, ended: ends.Ended, worker: str, now: datetime) -> End:
+    """The move that writes this end."""
+    ledger = ledger_of(run)
+    move = ends.decide(subject_of(run.claim, worker, run.stop), ended, ledger, run.policy, now)
+    if run.hook_note and "note" in move.values:
+        move = _with_note(move, run.hook_note)
+    counts: Counts = ledger.counts
+    return End(move, (counts.ok, counts.failed, counts.skipped) if ledger.has_items else None)
+
+
+def _with_note(move: Move, note: str) -> Move:
+    from dataclasses import replace  # noqa: PLC0415 - seldom
+
+    old = move.values["note"]
+    return replace(move, values={**move.values, "note": f"{old}; {note}" if old else note})
+
+
+def refused_arguments(error: JobTrailError) -> ends.Raised:
+    """Arguments that do not fit the task any more: a failure that trying again cannot mend."""
+    failure = describe(error)
+    return ends.Raised(failure.to_json(), failure.fingerprint, failure.message, retry=False, delay=0.0)

@@ -1,0 +1,228 @@
+"""The use cases of an application: submit, find, and what stands behind `Job` and `BoundTask`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import InvalidOption, NotFound, StoreUnavailable
+from jobtrail.job.ids import new_id
+from jobtrail.job.jsonvalue import encode_arguments
+from jobtrail.store import jobs, migrate, search, workers
+
+from . import inside, submit
+from .handle import Job
+from .worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import NewJob
+    from jobtrail.job.task import Task, Tasks
+    from jobtrail.store import Store
+
+    from .middleware import Middleware
+    from .submit import Prepared, Using
+
+RETRY_PAUSE = 0.2  # seconds between tries while the store is away
+
+
+def runner(
+    service: Service, middleware: Sequence[Middleware], state: Any, *, slots: int | None = None, **options: Any
+) -> Worker:
+    """A worker for an application; ``queues`` as in `Worker`, ``slots`` instead of the setting."""
+    settings = service.settings if slots is None else service.settings.with_values(slots=slots)
+    return Worker(service.store, service.tasks, settings, middleware=middleware, state=state, **options)
+
+
+class Service:
+    """Submissions and look-ups over one store."""
+
+    def __init__(self, store: Store, tasks: Tasks, settings: Settings) -> None:
+        self.store = store
+        self.tasks = tasks
+        self.settings = settings
+        self.submitter = new_id()
+        self._ready = False
+
+    # -- before the first write ------------------------------------------------------------------------
+
+    def make_ready(self) -> None:
+        """Bring the schema up to date where that is automatic, and say who submits.
+
+        Raises: SchemaMismatch, StoreUnavailable.
+        """
+        if self._ready:
+            return
+        migrate.ensure(self.store.database, automatic=self.settings.migrate)
+        self._patiently(lambda: self.store.write(self._introduce))
+        self._ready = True
+
+    def migrate(self) -> bool:
+        """Create or upgrade the tables; True when something was done."""
+        return migrate.upgrade(self.store.database)
+
+    def _introduce(self, conn: Connection) -> None:
+        workers.add_submitter(conn, self.store.dialect, self.submitter, self.store.now())
+
+    def after_fork(self) -> None:
+        """A forked child is another submitter."""
+        self.submitter = new_id()
+        self._ready = False
+
+    def _patiently(self, write: Any) -> Any:
+        """Try again for a while when the store is away; ids are made before, so nothing comes twice."""
+        end = time.monotonic() + self.settings.submit_retry_seconds
+        while True:
+            try:
+                return write()
+            except StoreUnavailable:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(RETRY_PAUSE)
+
+    @contextlib.asynccontextmanager
+    async def running(self, worker: Worker) -> AsyncIterator[Worker]:
+        """A worker on the running event loop while the block goes on; drains at its end."""
+        await asyncio.to_thread(self.make_ready)
+        task = asyncio.get_running_loop().create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            await task
+
+    # -- submission ----------------------------------------------------------------------------------
+
+    def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
+        """Store one job; see `BoundTask.enqueue`."""
+        self.make_ready()
+        prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+        if using.connection is not None:
+            return self._answer(inside.submit(self.store, using.connection, prepared), prepared)
+        return self._store(prepared)
+
+    def _store(self, prepared: Prepared) -> Job:
+        if prepared.plain:
+            self._patiently(lambda: self._insert_once(prepared.new))
+            return Job(self.store, prepared.new.id, created=True)
+        answer = self._patiently(lambda: self.store.submit(prepared.new, prepared.rules))
+        return self._answer(answer, prepared)
+
+    def _insert_once(self, new: NewJob) -> None:
+        from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 - seldom
+
+        try:
+            self.store.insert(new)
+        except IntegrityError:
+            # The try before this one had been committed, only its answer was lost.
+            with self.store.read() as conn:
+                if jobs.get(conn, new.id) is None:
+                    raise
+
+    def _answer(self, answer: Any, prepared: Prepared) -> Job:
+        submit.check_answer(answer, prepared)
+        return Job(self.store, answer.id, created=answer.created or answer.id == prepared.new.id)
+
+    async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
+        """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
+        if not self._ready:
+            await asyncio.to_thread(self.make_ready)
+        if using.file is not None or using.connection is not None:
+            prepared = await asyncio.to_thread(
+                submit.prepare, task, args, using, self.settings, self.store.now(), self.submitter
+            )
+            if using.connection is not None:
+                return self._answer(await inside.asubmit(self.store, using.connection, prepared), prepared)
+        else:
+            prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+        if prepared.plain:
+            await self.store.ainsert(prepared.new)
+            return Job(self.store, prepared.new.id, created=True)
+        return self._answer(await self.store.asubmit(prepared.new, prepared.rules), prepared)
+
+    # -- many at once --------------------------------------------------------------------------------
+
+    def submit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
+        """Store many jobs, all or none; see `BoundTask.enqueue_many`."""
+        self.make_ready()
+        template, rows = self._prepare_many(task, many, using)
+        if rows:
+            self.store.insert_alike(template, rows)
+        return [Job(self.store, job_id, created=True) for job_id, _ in rows]
+
+    async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
+        """`submit_many` for an event loop."""
+        if not self._ready:
+            await asyncio.to_thread(self.make_ready)
+        template, rows = self._prepare_many(task, many, using)
+        if rows:
+            await self.store.ainsert_alike(template, rows)
+        return [Job(self.store, job_id, created=True) for job_id, _ in rows]
+
+    def _prepare_many(
+        self, task: Task, many: Iterable[Mapping[str, Any]], using: Using
+    ) -> tuple[NewJob, list[tuple[str, str]]]:
+        for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
+            if getattr(using, word) is not None:
+                message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with submit_each()"
+                raise InvalidOption(message)
+        prepared = submit.prepare(task, {}, using, self.settings, self.store.now(), self.submitter)
+        bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
+        return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]
+
+    def submit_each(self, submissions: Iterable[tuple[Task, dict[str, Any], Using]]) -> list[Job]:
+        """Store different submissions (with units, keys, labels) in one transaction, all or none.
+
+        Raises: what the first one that cannot be raises; then none is stored.
+        """
+        self.make_ready()
+        now = self.store.now()
+        prepared = [submit.prepare(t, a, u, self.settings, now, self.submitter) for t, a, u in submissions]
+        order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
+
+        def operation(conn: Connection) -> list[Any]:
+            answers: list[Any] = [None] * len(prepared)
+            for i in order:
+                answers[i] = self.store.submit_on(conn, prepared[i].new, prepared[i].rules)
+                submit.check_answer(answers[i], prepared[i])
+            return answers
+
+        answers = self._patiently(lambda: self.store.write(operation))
+        return [self._answer(answer, one) for answer, one in zip(answers, prepared, strict=True)]
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    def get(self, job_id: str) -> Job:
+        """A job by its id or any unique ending of it.
+
+        Raises: NotFound, also where several ids end so.
+        """
+        self.make_ready()
+        with self.store.read() as conn:
+            row = jobs.get(conn, job_id) if len(job_id) == 36 else None  # noqa: PLR2004 - a whole UUID
+            if row is None:
+                found = jobs.ending_with(conn, job_id)
+                if len(found) > 1:
+                    message = f"several jobs end with '{job_id}': {', '.join(found)}"
+                    raise NotFound(message)
+                row = jobs.get(conn, found[0]) if found else None
+        if row is None:
+            message = f"there is no job '{job_id}'"
+            raise NotFound(message)
+        return Job(self.store, row.id, row=row)
+
+    def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
+        """Jobs that a filter names, newest first; see `jobtrail.store.search` for the grammar.
+
+        Raises: InvalidFilter.
+        """
+        self.make_ready()
+        with self.store.read() as conn:
+            page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
+        return [Job(self.store, row.id, row=row) for row in page.rows]

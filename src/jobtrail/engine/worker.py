@@ -1,0 +1,514 @@
+"""The worker: one turn settles what has ended and claims what there is room for; the rest repeats it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import JobTrailError, StoreError, StoreUnavailable
+from jobtrail.executors.local import LocalExecutor
+from jobtrail.job import moves as job_moves
+from jobtrail.job import outcome as ends
+from jobtrail.job.failure import describe
+from jobtrail.job.ids import new_id
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.jsonvalue import decode
+from jobtrail.job.model import Status, StopCause
+from jobtrail.store import items, jobs, runs, workers
+
+from . import logbook
+from .middleware import BUILT_IN, INNERMOST, compose
+from .recorder import Flusher, Recorder
+from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.executors.base import Executor
+    from jobtrail.job.model import Claim
+    from jobtrail.job.moves import Move
+    from jobtrail.job.task import Task, Tasks
+    from jobtrail.store import Store
+    from jobtrail.store.runs import Records
+
+    from .middleware import CallNext, Middleware
+
+_log = logging.getLogger("jobtrail.engine")
+BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn did."""
+
+    settled: int
+    claimed: int
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class Ended:
+    """A run that is over and not yet written."""
+
+    move: Move
+    records: Records | None = None
+    ledger: tuple[str, tuple[int, int, int] | None] | None = None
+    run: Run | None = None
+    ended: ends.Ended | None = None
+
+
+class Worker:
+    """Executes jobs of some queues in this process, on the running event loop.
+
+    ``queues`` maps a queue to its slots, or is a list of queues that share ``settings.slots``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tasks: Tasks,
+        settings: Settings,
+        *,
+        queues: Sequence[str] | Mapping[str, int] = ("default",),
+        middleware: Sequence[Middleware] = (),
+        state: Any = None,
+    ) -> None:
+        self.id = new_id()
+        self.store = store
+        self.tasks = tasks
+        self.settings = settings
+        self.queues = list(queues)
+        self.slots = sum(queues.values()) if hasattr(queues, "values") else settings.slots
+        self._queue_slots = dict(queues) if hasattr(queues, "items") else {}
+        self.state = state
+        self.running: dict[str, Run] = {}
+        self.flusher = Flusher(store, interval=settings.flush_interval)
+        self.executor: Executor = LocalExecutor(self.slots)
+        self.away: str | None = None
+        self._middleware = list(middleware)
+        self._chains: dict[str, CallNext] = {}
+        self._marks = jobs.Marks()
+        self._ended: list[Ended] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._per_queue: dict[str, int] = dict.fromkeys(self.queues, 0)
+        self._wanted = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = False
+        self._orders_at = float("-inf")
+        self._lost: set[tuple[str, int]] = set()
+        self._unclear = False
+
+    # -- the loop around the turns -------------------------------------------------------------------
+
+    async def run(self, *, burst: bool = False) -> None:
+        """Work until `stop`; with ``burst`` until nothing waits any more (delayed retries of the burst included)."""
+        self._loop = asyncio.get_running_loop()
+        logbook.install()
+        await self._register()
+        self.store.wake.subscribe(self.wake)
+        listener = self.store.wake.listener(self.wake)
+        listener.start()
+        self.flusher.start()
+        try:
+            await self._work(burst=burst)
+        finally:
+            listener.stop()
+            self.store.wake.unsubscribe(self.wake)
+            await self._shut_down()
+
+    async def _work(self, *, burst: bool) -> None:
+        failures = 0
+        while not self._stopping:
+            self._wanted.clear()
+            try:
+                turn = await self.run_once()
+                failures = 0
+            except StoreError as error:
+                failures += 1
+                await self._wait_out(error, failures)
+                continue
+            if burst and turn.claimed == 0 and await self._nothing_left():
+                return
+            if turn.claimed == 0 or self._room() == 0:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        if self._ended:
+            # Bodies that end in the same moment are settled together.
+            await asyncio.sleep(0)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.poll_interval):
+                await self._wanted.wait()
+
+    async def _wait_out(self, error: StoreError, failures: int) -> None:
+        if self.away is None:
+            _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
+        self.away = str(error)
+        first, longest = BACK_OFF
+        delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+        await asyncio.sleep(delay)
+
+    async def _nothing_left(self) -> bool:
+        if self.running or self._ended:
+            return False
+        waiting = await asyncio.to_thread(self._count_waiting)
+        return waiting == 0
+
+    def _count_waiting(self) -> int:
+        with self.store.read() as conn:
+            return sum(jobs.waiting_counts(conn, self.queues).values())
+
+    def wake(self) -> None:
+        """There may be something to do; may be called from any thread."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._wanted.set)
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` drains and returns."""
+        self._stopping = True
+        self.wake()
+
+    # -- one turn ------------------------------------------------------------------------------------
+
+    async def run_once(self) -> Turn:
+        """Write the ends that there are and start what there is room for, in one transaction.
+
+        Raises: StoreError when the store is away; the ends are kept and written by a later turn.
+        """
+        ended, self._ended = self._ended, []
+        wants = [] if self._stopping else self._wants()
+        orders = self._orders_due()
+        if not ended and not wants and not orders:
+            return Turn(0, 0)
+        try:
+            refused, claims, told = await self.store.awrite(lambda conn: self._write_turn(conn, ended, wants, orders))
+        except StoreUnavailable:
+            self._ended = ended + self._ended
+            self._unclear = True
+            raise
+        except Exception:
+            if not ended:
+                raise
+            _log.exception("writing %d ends at once failed; each is written alone", len(ended))
+            await self._write_alone(ended)
+            return Turn(len(ended), 0)
+        self._is_back()
+        for one in refused:
+            self._on_refused(one)
+        for claim in claims:
+            self._start(claim)
+        self._on_told(told)
+        return Turn(len(ended) - len(refused), len(claims), len(refused))
+
+    def _is_back(self) -> None:
+        if self.away is not None:
+            _log.warning("the store is back")
+            self.away = None
+
+    def _room(self) -> int:
+        return self.slots - len(self.running)
+
+    def _wants(self) -> list[tuple[str, int]]:
+        room, wants = self._room(), []
+        for queue in self.queues:
+            limit = self._queue_slots.get(queue)
+            free = room if limit is None else min(room, limit - self._per_queue[queue])
+            if free > 0:
+                wants.append((queue, free))
+        return wants
+
+    def _orders_due(self) -> bool:
+        now = time.monotonic()
+        if not self.running or now - self._orders_at < self.settings.poll_interval:
+            return False
+        self._orders_at = now
+        return True
+
+    def _write_turn(
+        self, conn: Connection, ended: list[Ended], wants: list[tuple[str, int]], orders: bool
+    ) -> tuple[list[Ended], list[Claim], list[tuple[str, int, str | None]]]:
+        now = self.store.now()
+        refused = self._settle(conn, ended, now) if ended else []
+        claims: list[Claim] = []
+        room = self._room()
+        for queue, free in wants:
+            if room > 0:
+                found = jobs.claim(
+                    conn, self.store.dialect, queue, min(free, room), self.id, now, self._marks, time.monotonic()
+                )
+                claims += found
+                room -= len(found)
+        told = jobs.asked_to_stop(conn, self.id) if orders else []
+        return refused, claims, told
+
+    def _settle(self, conn: Connection, ended: list[Ended], now: Any) -> list[Ended]:
+        ledgers = {one.move.job_id: one.ledger for one in ended if one.ledger is not None}
+        for one in ended:
+            if one.records:
+                runs.write(conn, self.store.dialect, one.records, now)
+        moved = [one.move for one in ended]
+        refused = {id(move) for move in jobs.apply(conn, self.store.dialect, moved, now, ledgers=ledgers)}
+        if any(move.frees_unit or move.to is Status.PENDING for move in moved):
+            self.store.wake.need()
+        return [one for one in ended if id(one.move) in refused]
+
+    async def _write_alone(self, ended: list[Ended]) -> None:
+        for one in ended:
+            try:
+                refused, _, _ = await self.store.awrite(lambda conn, one=one: self._write_turn(conn, [one], [], False))
+            except StoreUnavailable:
+                self._ended.append(one)
+                continue
+            except Exception as error:
+                _log.exception("the end of job %s could not be stored as it is", one.move.job_id)
+                self._ended.append(_bare(one, error))
+                continue
+            for other in refused:
+                self._on_refused(other)
+
+    # -- what the store answered -----------------------------------------------------------------------
+
+    def _on_refused(self, one: Ended) -> None:
+        """The row was in another state: asked to stop meanwhile, written already, or owned by a newer run."""
+        if one.run is None or one.ended is None:
+            return
+        task = asyncio.get_running_loop().create_task(self._decide_again(one))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _decide_again(self, one: Ended) -> None:
+        def read() -> Any:
+            with self.store.read() as conn:
+                return jobs.get(conn, one.move.job_id)
+
+        try:
+            row = await asyncio.to_thread(read)
+        except StoreError:
+            self._end(one)
+            return
+        if row is None or row.run_no != one.move.run_no or row.status is not Status.CANCELLING or one.run is None:
+            return
+        one.run.stop.cause = row.stop_cause
+        decided = finish(one.run, one.ended or ends.Returned(), self.id, self.store.now())
+        self._end(Ended(decided.move, None, one.ledger))
+
+    def _on_told(self, told: list[tuple[str, int, str | None]]) -> None:
+        for job_id, run_no, cause in told:
+            run = self.running.get(job_id)
+            if run is not None and run.claim.run_no == run_no and run.stop.cause is None:
+                run.on_stop = None  # the store knows already
+                run.request_stop(StopCause(cause or "cancel"))
+
+    # -- one run -------------------------------------------------------------------------------------
+
+    def _start(self, claim: Claim) -> None:
+        task = self.tasks.find(claim.task)
+        if task is None:
+            self._not_known(claim)
+            return
+        options = options_of(claim)
+        run = Run(
+            claim=claim,
+            task=task,
+            arguments={},
+            policy=policy_of(task, options),
+            timeout=options.get("timeout", task.timeout),
+            recorder=Recorder(claim, self.flusher, log_limit=self.settings.log_limit),
+            executor=self.executor,
+            on_stop=self._stop_requested,
+        )
+        self.running[claim.id] = run
+        self._per_queue[claim.queue] = self._per_queue.get(claim.queue, 0) + 1
+        body_task = asyncio.get_running_loop().create_task(self._perform(run))
+        self._tasks.add(body_task)
+        body_task.add_done_callback(self._tasks.discard)
+
+    async def _perform(self, run: Run) -> None:
+        claim = run.claim
+        ended: ends.Ended
+        try:
+            if not claim.fresh:
+                await asyncio.to_thread(self._recall, run)
+            try:
+                run.arguments = run.task.signature.bind(run.task.name, (), decode(claim.args))
+            except (JobTrailError, ValueError) as error:
+                ended = refused_arguments(error)
+            else:
+                error = await perform(run, self._chain(run), self, self.state, self.settings.hook_timeout)
+                ended = self._understand(run, error)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the run must have an end
+            ended = self._understand(run, error)
+        self._over(run, ended)
+
+    def _understand(self, run: Run, error: BaseException | None) -> ends.Ended:
+        if isinstance(error, asyncio.CancelledError) and self._stopping and run.stop.cause is None:
+            return ends.HandedBack("interrupted by shutdown")
+        if isinstance(error, StoreError) and not run.body_ended:
+            return ends.HandedBack(f"the store was away: {error}")
+        return understand(run, error, self.settings)
+
+    def _over(self, run: Run, ended: ends.Ended) -> None:
+        claim = run.claim
+        self.running.pop(claim.id, None)
+        self._per_queue[claim.queue] -= 1
+        decided = finish(run, ended, self.id, self.store.now())
+        self.flusher.forget(run.recorder)
+        records = run.recorder.take()
+        ledger = (claim.ledger, decided.ledger_counts) if claim.unit else None
+        self._end(Ended(decided.move, records or None, ledger, run, ended))
+
+    def _end(self, one: Ended) -> None:
+        self._ended.append(one)
+        self._wanted.set()
+
+    def _recall(self, run: Run) -> None:
+        """What earlier runs recorded: items of the telling, and where the log goes on."""
+        claim = run.claim
+        with self.store.read() as conn:
+            rows = items.outcomes_of_ledger(conn, claim.ledger)
+            seq = runs.last_log_seq(conn, claim.id) + 1
+        prior: dict[tuple[str, str], ItemOutcome] = dict(rows)
+        run.recorder = Recorder(
+            claim, self.flusher, log_limit=self.settings.log_limit, first_log_seq=seq, prior=prior
+        )
+
+    def _chain(self, run: Run) -> CallNext:
+        chain = self._chains.get(run.task.name)
+        own = list(run.task.middleware)
+        if chain is None:
+            chain = compose([*BUILT_IN, *self._middleware, *own, *INNERMOST], body)
+            self._chains[run.task.name] = chain
+        if own or self._middleware:
+            run.state["has_hooks"] = True
+        return chain
+
+    def _not_known(self, claim: Claim) -> None:
+        final = claim.put_backs >= self.settings.put_back_limit
+        failure = describe(_UnknownTask(f"unknown task: no worker knows '{claim.task}'"))
+        ended = ends.NotKnownHere(failure.to_json(), failure.fingerprint, self.settings.put_back_delay, final)
+        if claim.put_backs == 0:
+            _log.warning("job %s asks for the task '%s', which this worker does not know", claim.id, claim.task)
+        from jobtrail.job.retry import Retry  # noqa: PLC0415 - seldom
+
+        move = ends.decide(subject_of(claim, self.id), ended, ends.NO_ITEMS, Retry(), self.store.now())
+        self._end(Ended(move))
+
+    def _stop_requested(self, run: Run) -> None:
+        """A limit has passed here: the row says so before the body has ended."""
+        cause = StopCause(run.stop.cause or "timeout")
+        job = replace(subject_of(run.claim, self.id), stop_cause=None)
+        move = job_moves.stop_requested(job, self.store.now(), cause=cause, actor="engine", reason=f"{cause} limit")
+        self._end(Ended(move))
+
+    # -- steps (the context's `StepStore`) -------------------------------------------------------------
+
+    def find(self, claim: Claim, name: str, digest: str) -> str | None:
+        """The kept result of a step. A re-run of failed items repeats steps, its own excepted."""
+        if claim.fresh:
+            only: str | None = claim.id
+        else:
+            only = claim.id if claim.mode == "failed_items" else None
+        with self.store.read() as conn:
+            return runs.find_step(conn, claim.ledger, name, digest, only_job=only)
+
+    def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
+        """Keep a step's result before the body goes on."""
+
+        def operation(conn: Connection) -> bool:
+            records = runs.Records(claim.id, claim.run_no, claim.ledger)
+            return runs.save_step(
+                conn,
+                self.store.dialect,
+                records,
+                name=name,
+                digest=digest,
+                result=result,
+                seconds=seconds,
+                now=self.store.now(),
+            )
+
+        return self.store.write(operation)
+
+    # -- begin and end of the worker's life ------------------------------------------------------------
+
+    async def _register(self) -> None:
+        await self.store.awrite(
+            lambda conn: workers.register(conn, self.store.dialect, self.id, self.queues, self.slots, self.store.now())
+        )
+
+    async def _shut_down(self) -> None:
+        """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
+        self._stopping = True
+        await self._drain(self.settings.graceful_shutdown_timeout)
+        for run in list(self.running.values()):
+            if run.task.is_async:
+                run.cancel_coroutine()
+        await self._drain(self.settings.cancel_timeout)
+        for run in list(self.running.values()):
+            self._hand_back(run)
+        await self._write_rest()
+        self.flusher.stop()
+        self.executor.close()
+
+    async def _drain(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (self.running or self._ended) and time.monotonic() < end:
+            self._wanted.clear()
+            if self._ended:
+                with contextlib.suppress(StoreError):
+                    await self.run_once()
+                if self.away is None:
+                    continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(0.5, max(0.0, end - time.monotonic()))):
+                    await self._wanted.wait()
+
+    def _hand_back(self, run: Run) -> None:
+        """The body ignores everything: its records stand, the run is given back, what it still says is refused."""
+        self.running.pop(run.claim.id, None)
+        run.recorder.overtaken = True
+        handed = ends.HandedBack("interrupted by shutdown")
+        decided = finish(run, handed, self.id, self.store.now())
+        self._ended.append(Ended(decided.move, run.recorder.take() or None))
+
+    async def _write_rest(self) -> None:
+        for attempt in range(1, 6):
+            try:
+                await self.run_once()
+                await self.store.awrite(lambda conn: workers.stopped(conn, self.id, self.store.now()))
+            except StoreError as error:
+                await self._wait_out(error, attempt)
+            else:
+                return
+        _log.error("the store stayed away; %d ends could not be written", len(self._ended))
+
+
+class _UnknownTask(JobTrailError):
+    """No worker here knows the task."""
+
+
+def _bare(one: Ended, error: Exception) -> Ended:
+    """The same end without what could not be stored; the work is not repeated because of a write."""
+    note = f"what the body returned could not be stored: {type(error).__name__}"
+    values = {name: (None if name in {"result", "error", "note"} else value) for name, value in one.move.values.items()}
+    if "note" in values:
+        values["note"] = note
+    move = replace(one.move, values=values, reason=None, detail={})
+    return Ended(move, None, one.ledger, one.run, one.ended)
+
+
+def speed_up_switches() -> None:
+    """In a process that only works: let the threads of store and loop take turns more often than every 5 ms."""
+    sys.setswitchinterval(0.001)

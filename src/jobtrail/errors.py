@@ -1,0 +1,171 @@
+"""Every error of jobtrail, as a tree: each class says in one sentence what went wrong.
+
+JobTrailError
+├── UsageError (also ValueError)      the caller asked for something that cannot be
+│   ├── InvalidArguments              arguments that do not fit the task or are not JSON
+│   ├── InvalidFile                   an input file that is missing, growing, unreadable
+│   ├── InvalidFilter                 a search text that does not follow the grammar
+│   ├── InvalidOption                 an option of a task, a policy or a job
+│   ├── InvalidPeriod                 a period that is no span of time
+│   ├── TooLarge                      a payload above its limit
+│   └── UnknownTask                   a task name that nobody registered
+├── Conflict                          the state of the store forbids it now
+│   ├── AlreadyActive                 the unit has an active job (its id is told)
+│   ├── AlreadyDone                   the unit is complete and ``if_done="raise"``
+│   ├── IdempotencyConflict           the key belongs to another payload
+│   └── IllegalMove                   the job's state does not allow the move
+├── NotFound                          no job, item or unit of that name
+├── JobFailed                         ``result()`` of a job that did not succeed
+├── ResultTimeout (also TimeoutError) ``result()`` waited and the job still goes on
+├── InputChanged                      the file is not the one that was submitted
+├── StepError                         a step whose result cannot be kept
+└── StoreError                        the database
+    ├── StoreUnavailable              cannot be reached, locked, read-only
+    └── SchemaMismatch                older or newer than this program
+
+RetryableError, PermanentError        raised by a task's body as an instruction
+└── TooManyFailedItems                raised into a body whose items fail too often
+JobSignal (BaseException)             leaves a body that stops, retries or asks
+├── RetrySignal                       ``ctx.request_retry()``
+└── StopSignal                        the job was asked to stop
+"""
+
+from __future__ import annotations
+
+
+class JobTrailError(Exception):
+    """Base of all errors that jobtrail raises to its callers."""
+
+
+class UsageError(JobTrailError, ValueError):
+    """The caller asked for something that cannot be; nothing was stored."""
+
+
+class InvalidArguments(UsageError):  # noqa: N818 - named as the user reads it
+    """Arguments do not fit the task's signature, or are not JSON at ``path``."""
+
+    def __init__(self, message: str, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class InvalidFile(UsageError):  # noqa: N818
+    """The input file is missing, not a file, unreadable, or still growing."""
+
+
+class InvalidFilter(UsageError):  # noqa: N818
+    """The search text does not follow the filter grammar."""
+
+
+class InvalidOption(UsageError):  # noqa: N818
+    """An option of a task, a policy or a job has a value that cannot be used."""
+
+
+class InvalidPeriod(UsageError):  # noqa: N818
+    """The text is no period."""
+
+
+class TooLarge(UsageError):  # noqa: N818
+    """The payload is above its limit."""
+
+
+class UnknownTask(UsageError):  # noqa: N818
+    """No task of this name is registered."""
+
+
+class Conflict(JobTrailError):  # noqa: N818
+    """The state of the store forbids it now; ``job_id`` names the job in the way, where there is one."""
+
+    def __init__(self, message: str, job_id: str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
+class AlreadyActive(Conflict):
+    """The unit has an active job."""
+
+
+class AlreadyDone(Conflict):
+    """The unit is complete already."""
+
+
+class IdempotencyConflict(Conflict):
+    """The idempotency key was used with another payload."""
+
+
+class IllegalMove(Conflict):
+    """The job's state does not allow this move."""
+
+
+class NotFound(JobTrailError, LookupError):  # noqa: N818
+    """There is no such job."""
+
+
+class JobFailed(JobTrailError):  # noqa: N818
+    """The job ended without success; ``job_id`` and ``status`` tell which and how."""
+
+    def __init__(self, message: str, job_id: str, status: str) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+        self.status = status
+
+
+class ResultTimeout(JobTrailError, TimeoutError):  # noqa: N818
+    """The wait is over and the job is still going on."""
+
+
+class InputChanged(JobTrailError):  # noqa: N818
+    """The input file's content is not the one that was submitted."""
+
+
+class StepError(JobTrailError):
+    """A step's result cannot be kept, so it could not be given back."""
+
+
+class StoreError(JobTrailError):
+    """Something is wrong with the database."""
+
+
+class StoreUnavailable(StoreError):  # noqa: N818
+    """The database cannot be reached or written now."""
+
+
+class SchemaMismatch(StoreError):  # noqa: N818
+    """The database's schema is older or newer than this program."""
+
+
+class RetryableError(Exception):
+    """Raised by a body: this attempt failed, try again after ``delay`` seconds (default: the task's policy)."""
+
+    def __init__(self, message: str = "", *, delay: float | None = None) -> None:
+        super().__init__(message)
+        self.delay = delay
+
+
+class PermanentError(Exception):
+    """Raised by a body: trying again cannot help."""
+
+
+class TooManyFailedItems(PermanentError):  # noqa: N818
+    """More items failed than ``max_failed_items`` allows, so the body was stopped."""
+
+
+class JobSignal(BaseException):
+    """Base of what leaves a body on jobtrail's own behalf; it passes ``except Exception``."""
+
+
+class RetrySignal(JobSignal):
+    """``ctx.request_retry()``: end this attempt, try again after ``delay`` seconds."""
+
+    def __init__(self, delay: float | None, reason: str | None) -> None:
+        super().__init__(reason or "the body asked for a retry")
+        self.delay = delay
+        self.reason = reason
+
+
+class StopSignal(JobSignal):
+    """Leaves a body that was asked to stop (cancel, timeout, stall, an overtaken run)."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the job was asked to stop: {cause}")
+        self.cause = cause

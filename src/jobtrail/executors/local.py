@@ -1,0 +1,88 @@
+"""Bodies in this process: coroutines on the loop, plain functions in threads.
+
+The threads are our own and daemonic: the standard pool joins its threads at interpreter exit, and one body
+that never ends would then keep the process for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+Work = Callable[[], None]
+
+
+class LocalExecutor:
+    """The event loop and up to ``threads`` threads, which start when they are needed."""
+
+    def __init__(self, threads: int) -> None:
+        self._limit = threads
+        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = 0
+        self._idle = 0
+
+    async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Await a coroutine function here, or a plain function's end in a thread."""
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **kwargs)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                value = context.run(function, *args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - sys.exit() in a body must not end the thread
+                outcome: tuple[Any, BaseException | None] = (None, error)
+            else:
+                outcome = (value, None)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_answer, future, *outcome)
+
+        self._submit(work)
+        return _unpack(await future)
+
+    def _submit(self, work: Work) -> None:
+        with self._lock:
+            start = self._idle == 0 and self._started < self._limit
+            if start:
+                self._started += 1
+            else:
+                self._idle -= 1
+        self._queue.put(work)
+        if start:
+            threading.Thread(target=self._serve, name="jobtrail-body", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            work = self._queue.get()
+            if work is None:
+                return
+            work()
+            with self._lock:
+                self._idle += 1
+
+    def close(self) -> None:
+        """End the idle threads."""
+        for _ in range(self._started):
+            self._queue.put(None)
+
+
+def _answer(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    if not future.done():
+        # A future refuses StopIteration and treats some exceptions as its own, so both ways are values.
+        future.set_result((value, error))
+
+
+def _unpack(outcome: tuple[Any, BaseException | None]) -> Any:
+    value, error = outcome
+    if error is not None:
+        raise error
+    return value

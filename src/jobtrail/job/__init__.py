@@ -1,0 +1,1 @@
+"""What a job is: pure values and functions, no input or output."""

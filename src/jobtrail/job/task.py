@@ -1,0 +1,255 @@
+"""A task: a registered function with its options, and the check of arguments against its signature."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import InvalidArguments, InvalidOption, UnknownTask
+
+from .items import FailedItemsLimit
+from .model import DEFAULT_PRIORITY, DEFAULT_QUEUE, LEAST_URGENT, MOST_URGENT
+from .retry import Retry, coerce_retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+ON_INTERRUPT = ("requeue", "fail", "hold")
+ON_INPUT_CHANGE = ("fail", "accept")
+CONTEXT_NAMES = ("Context", "AsyncContext")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A registered function. ``options`` are those that a middleware declared."""
+
+    name: str
+    function: Callable[..., Any]
+    kind: str | None = None
+    queue: str = DEFAULT_QUEUE
+    priority: int = DEFAULT_PRIORITY
+    retry: Retry = field(default_factory=Retry)
+    timeout: float | None = None
+    stall_timeout: float | None = None
+    max_failed_items: FailedItemsLimit | None = None
+    on_interrupt: str = "requeue"
+    on_input_change: str = "fail"
+    executor: str = "local"
+    aliases: tuple[str, ...] = ()
+    middleware: tuple[Any, ...] = ()
+    secret: frozenset[str] = frozenset()
+    zone: str = "UTC"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    signature: Signature = field(init=False)
+    is_async: bool = field(init=False)
+
+    @classmethod
+    def made(cls, name: str, function: Callable[..., Any], options: Mapping[str, Any], declared: Iterable[str] = ()) -> Task:
+        """A task from the keywords of a decorator; ``declared`` are the options that middleware reads.
+
+        Raises: InvalidOption for a word that there is not, with the words that there are.
+        """
+        own = {f.name for f in fields(cls) if f.init} - {"name", "function", "options"}
+        extra = set(declared)
+        unknown = sorted(set(options) - own - extra)
+        if unknown:
+            message = f"the task '{name}' has no option '{unknown[0]}'; there are: {', '.join(sorted(own | extra))}"
+            raise InvalidOption(message)
+        given = {key: value for key, value in options.items() if key in own}
+        for key in ("aliases", "middleware"):
+            if key in given:
+                given[key] = tuple(given[key])
+        if "secret" in given:
+            given["secret"] = frozenset(given["secret"])
+        return cls(name, function, options={k: v for k, v in options.items() if k in extra}, **given)
+
+    def __post_init__(self) -> None:
+        """Refuse options that could not work, at registration."""
+        object.__setattr__(self, "signature", Signature.of(self.function))
+        object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
+        _check_options(self)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a task's arguments may be called; the context, where there is one, is not among them."""
+
+    text: str
+    context: str | None
+    names: frozenset[str]
+    required: frozenset[str]
+    positional: tuple[str, ...]
+    open_ended: bool
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Signature:
+        """Read a function's signature."""
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())
+        context = parameters[0].name if parameters and _is_context(parameters[0]) else None
+        own = [p for p in parameters if p.name != context]
+        if any(p.kind in {p.VAR_POSITIONAL, p.POSITIONAL_ONLY} for p in own):
+            message = (
+                f"the task {function.__name__}{signature} takes arguments without a name; "
+                "arguments of jobs are stored by name, so use named parameters"
+            )
+            raise InvalidOption(message)
+        named = [p for p in own if p.kind is not p.VAR_KEYWORD]
+        return cls(
+            text=_readable(own),
+            context=context,
+            names=frozenset(p.name for p in named),
+            required=frozenset(p.name for p in named if p.default is p.empty),
+            positional=tuple(p.name for p in named if p.kind is p.POSITIONAL_OR_KEYWORD),
+            open_ended=any(p.kind is p.VAR_KEYWORD for p in own),
+            defaults={p.name: p.default for p in named if p.default is not p.empty},
+        )
+
+    def bind(self, task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name.
+
+        Raises: InvalidArguments naming the argument that is wrong, missing or given twice.
+        """
+        bound = dict(kwargs)
+        if args:
+            if len(args) > len(self.positional):
+                self._refuse(task, f"takes {len(self.positional)} unnamed arguments and got {len(args)}")
+            for name, value in zip(self.positional, args, strict=False):
+                if name in bound:
+                    self._refuse(task, f"got '{name}' twice")
+                bound[name] = value
+        given = bound.keys()
+        if not self.open_ended and not given <= self.names:
+            unknown = ", ".join(sorted(f"'{name}'" for name in given - self.names))
+            self._refuse(task, f"has no argument {unknown}")
+        if not self.required <= given:
+            missing = ", ".join(sorted(f"'{name}'" for name in self.required - given))
+            self._refuse(task, f"needs the argument {missing}")
+        return bound
+
+    def _refuse(self, task: str, what: str) -> None:
+        message = f"{task}{self.text} {what}"
+        raise InvalidArguments(message)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    if parameter.name == "ctx":
+        return True
+    annotation = parameter.annotation
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return name.rsplit(".", 1)[-1] in CONTEXT_NAMES
+
+
+def _readable(parameters: list[inspect.Parameter]) -> str:
+    parts = []
+    for p in parameters:
+        if p.kind is p.VAR_KEYWORD:
+            parts.append(f"**{p.name}")
+            continue
+        kind = "" if p.annotation is p.empty else f": {_annotation(p.annotation)}"
+        default = "" if p.default is p.empty else f" = {p.default!r}"
+        parts.append(f"{p.name}{kind}{default}")
+    return f"({', '.join(parts)})"
+
+
+def _annotation(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def seconds_option(name: str, value: Any) -> float | None:
+    """A limit in seconds: positive and finite, or None for no limit."""
+    if value is None:
+        return None
+    if hasattr(value, "total_seconds"):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        message = f"{name} must be a number of seconds above 0, or None for no limit; it is {value!r}"
+        raise InvalidOption(message)
+    return float(value)
+
+
+def priority_option(value: Any) -> int:
+    """0 (most urgent) to 9."""
+    if isinstance(value, bool) or not isinstance(value, int) or not MOST_URGENT <= value <= LEAST_URGENT:
+        message = f"priority must be a whole number from 0 (most urgent) to 9; it is {value!r}"
+        raise InvalidOption(message)
+    return value
+
+
+def choice_option(name: str, value: Any, choices: Iterable[str]) -> str:
+    """One of a few words."""
+    allowed = tuple(choices)
+    if value not in allowed:
+        message = f"{name} must be one of {', '.join(allowed)}; it is {value!r}"
+        raise InvalidOption(message)
+    chosen: str = value
+    return chosen
+
+
+def name_option(name: str, value: Any) -> str:
+    """A short printable name without line breaks."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+        message = f"{name} must be a printable text of 1 to 200 characters; it is {value!r}"
+        raise InvalidOption(message)
+    return value
+
+
+def _check_options(task: Task) -> None:
+    name_option("the name of a task", task.name)
+    name_option("queue", task.queue)
+    priority_option(task.priority)
+    choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
+    choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
+    set_ = object.__setattr__
+    set_(task, "retry", coerce_retry(task.retry))
+    set_(task, "timeout", seconds_option("timeout", task.timeout))
+    set_(task, "stall_timeout", seconds_option("stall_timeout", task.stall_timeout))
+    limit = task.max_failed_items
+    if limit is not None and not isinstance(limit, FailedItemsLimit):
+        set_(task, "max_failed_items", FailedItemsLimit.parse(limit))
+
+
+class Tasks:
+    """The tasks of one application, by name and by the names they had before."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Task] = {}
+
+    def add(self, task: Task) -> Task:
+        """Register a task under its name and aliases; a name is given once."""
+        for name in (task.name, *task.aliases):
+            known = self._by_name.get(name)
+            if known is not None:
+                message = f"two tasks are called '{name}': give one of them another name"
+                raise InvalidOption(message)
+        for name in (task.name, *task.aliases):
+            self._by_name[name] = task
+        return task
+
+    def find(self, name: str) -> Task | None:
+        """The task of this name or former name."""
+        return self._by_name.get(name)
+
+    def get(self, name: str) -> Task:
+        """The task of this name.
+
+        Raises: UnknownTask with the names that there are.
+        """
+        task = self._by_name.get(name)
+        if task is None:
+            known = ", ".join(sorted({t.name for t in self._by_name.values()})) or "none"
+            message = f"no task is called '{name}'; there are: {known}"
+            raise UnknownTask(message)
+        return task
+
+    def all(self) -> list[Task]:
+        """Every task once, by name."""
+        return sorted(set_of(self._by_name.values()), key=lambda task: task.name)
+
+
+def set_of(tasks: Iterable[Task]) -> list[Task]:
+    """Each task once; tasks are not hashable by value."""
+    return list({id(task): task for task in tasks}.values())

@@ -1,0 +1,48 @@
+"""The identity of the work: (task, source, period) or (task, source, file content)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from json import dumps
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .period import Period
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Jobs with the same unit are re-runs of each other; at most one of them is active.
+
+    A source alone does not make a unit: without a period or a file there is nothing that could be
+    done twice.
+    """
+
+    task: str
+    source: str | None
+    period: Period | None = None
+    sha256: str | None = None
+    file_name: str | None = None
+
+    @property
+    def key(self) -> str:
+        """32 hex digits over the canonical JSON of the parts; equal spans and equal contents give equal keys."""
+        parts = [self.task, self.source, self.period.key if self.period else None, self.sha256]
+        text = dumps(parts, ensure_ascii=True, separators=(",", ":"))
+        return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The readable form, stored beside the key."""
+        what = self.period.text if self.period else (self.file_name or f"sha256:{(self.sha256 or '')[:12]}")
+        return " ".join(part for part in (self.task, self.source, what) if part)
+
+
+def unit_of(
+    task: str, source: str | None, period: Period | None, sha256: str | None, file_name: str | None = None
+) -> Unit | None:
+    """The unit that these parts make, or None where there is neither period nor file."""
+    if period is None and sha256 is None:
+        return None
+    return Unit(task, source, period, None if period else sha256, None if period else file_name)

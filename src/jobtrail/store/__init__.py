@@ -1,0 +1,5 @@
+"""Where jobs are kept: SQLAlchemy Core over SQLite or PostgreSQL."""
+
+from .store import Store
+
+__all__ = ["Store"]

@@ -1,0 +1,201 @@
+"""The connection to the database: engine, pragmas, its clock, and what its errors mean to a person."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+
+from jobtrail.errors import InvalidOption, StoreUnavailable
+
+from .clock import DatabaseClock
+from .dialects import dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL, Connection, Engine
+
+SQLITE_BUSY_SECONDS = 10.0
+POSTGRES_CONNECT_SECONDS = 5
+READERS = 5
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+class Database:
+    """One database, reached by this process.
+
+    All connections are in autocommit: reads see one statement at a time, writes go through the `Writer`,
+    which says BEGIN and COMMIT itself. After a fork the child starts with connections of its own.
+    """
+
+    def __init__(self, url: str, *, clock: Any = None) -> None:
+        self.url = normalise(url)
+        self.dialect = dialect_of(self.url.get_backend_name())
+        self.engine = _engine(self.url)
+        self.measured = DatabaseClock()
+        self.clock = clock or self.measured
+        self._read_clock_at = float("-inf")
+        _open.add(self)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """The embedded database."""
+        return self.dialect.name == "sqlite"
+
+    @property
+    def path(self) -> Path | None:
+        """The file of a SQLite database."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """A connection for reading; database errors come out as `StoreUnavailable`."""
+        with self.translated(), self.engine.connect() as conn:
+            yield conn
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn a driver's error about the database itself into one sentence."""
+        try:
+            yield
+        except DBAPIError as error:
+            sentence = self.sentence(error)
+            if sentence is None:
+                raise
+            raise StoreUnavailable(sentence) from error
+
+    def sentence(self, error: DBAPIError) -> str | None:
+        """What a driver's error means, where it speaks of the database and not of a statement."""
+        return _sentence(error, self)
+
+    def sync_clock(self, conn: Connection, *, every: float = 30.0) -> None:
+        """Read the database's clock, at most once in ``every`` seconds."""
+        asked = time.monotonic()
+        if asked - self._read_clock_at < every:
+            return
+        now = self.dialect.now(conn)
+        self.measured.read(now, asked, time.monotonic())
+        self._read_clock_at = asked
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def forget_connections(self) -> None:
+        """In a forked child: leave the parent's connections alone and begin anew."""
+        self.engine.dispose(close=False)
+
+
+def normalise(url: str) -> URL:
+    """Accept ``sqlite:///file``, ``postgresql://…`` (and ``postgres://``), or a SQLAlchemy URL of these two."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        message = f"'{url}' is no database address; use sqlite:///jobs.db or postgresql://user@host/name"
+        raise InvalidOption(message) from None
+    backend = parsed.get_backend_name()
+    if backend == "postgres":
+        parsed, backend = parsed.set(drivername="postgresql"), "postgresql"
+    if backend not in {"sqlite", "postgresql"}:
+        message = f"jobtrail keeps its jobs in SQLite or PostgreSQL, not in '{backend}'"
+        raise InvalidOption(message)
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.database in {None, "", ":memory:"}:
+        message = "a SQLite database in memory would not survive its process; name a file, as in sqlite:///jobs.db"
+        raise InvalidOption(message)
+    return parsed.set(drivername="sqlite+pysqlite")
+
+
+def _engine(url: URL) -> Engine:
+    options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_size": READERS, "max_overflow": 10}
+    if url.get_backend_name() == "sqlite":
+        options["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
+    else:
+        options["connect_args"] = {"connect_timeout": POSTGRES_CONNECT_SECONDS, "application_name": "jobtrail"}
+        options["pool_pre_ping"] = True
+    try:
+        engine = create_engine(url, **options)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        message = "PostgreSQL needs the driver psycopg: install jobtrail[postgres]"
+        raise InvalidOption(message) from error
+    if url.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA temp_store = MEMORY")
+    cursor.close()
+
+
+# parts of a driver's message -> what it means
+_SQLITE_MEANINGS = (
+    ("database is locked", "the database file {where} is locked by another program"),
+    ("readonly", "the database file {where} is read-only; jobtrail must be able to write it"),
+    ("read-only", "the database file {where} is read-only; jobtrail must be able to write it"),
+    ("not a database", "the file {where} is not a SQLite database"),
+    ("malformed", "the database file {where} is damaged"),
+    ("disk is full", "the disk that holds {where} is full"),
+    ("disk I/O error", "the disk that holds {where} cannot be read or written"),
+)
+
+
+def _sentence(error: DBAPIError, database: Database) -> str | None:
+    if database.is_sqlite:
+        return _sqlite_sentence(error, database.path)
+    return _postgres_sentence(error, database.url)
+
+
+def _sqlite_sentence(error: DBAPIError, path: Path | None) -> str | None:
+    text = str(error.orig)
+    where = str(path)
+    for part, meaning in _SQLITE_MEANINGS:
+        if part in text:
+            return meaning.format(where=where)
+    if "unable to open database file" in text:
+        if path is not None and path.is_dir():
+            return f"{where} is a folder; name a file for the database"
+        return f"the database file {where} cannot be opened; its folder must exist and be writable"
+    return None
+
+
+_PG_UNAVAILABLE = ("57P01", "57P02", "57P03", "53300", "53100", "53200", "25006", "08")
+
+
+def _postgres_sentence(error: DBAPIError, url: URL) -> str | None:
+    where = f"PostgreSQL at {url.host or 'the local socket'}:{url.port or 5432}/{url.database or ''}"
+    state = getattr(error.orig, "sqlstate", None)
+    if state == "25006":
+        return f"{where} is read-only now"
+    first = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no answer"
+    if state is not None and state.startswith(_PG_UNAVAILABLE):
+        return f"{where} is not available: {first}"
+    if state == "55P03":
+        return f"{where}: a row is held by an open transaction"
+    if state is None and (error.connection_invalidated or isinstance(error, OperationalError)):
+        return f"{where} cannot be reached: {first}"
+    return None
+
+
+def _after_fork_in_child() -> None:
+    for database in list(_open):
+        database.forget_connections()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,106 @@
+"""The trail: what happened to which job, when, through whom; written with the change itself.
+
+A submission, the start of the current run and a plain success stand in the job's own columns and have no
+line here (DESIGN, rule 3: the hot path stays narrow); every other move has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from jobtrail.job.model import Status
+
+from .tables import events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.moves import Move
+
+    from .dialects import Dialect
+
+COLUMNS = ("job_id", "at", "name", "from_status", "to_status", "run_no", "actor", "reason", "detail")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the trail."""
+
+    id: int
+    job_id: str
+    at: datetime
+    name: str
+    from_status: str | None
+    to_status: str | None
+    run_no: int | None
+    actor: str | None
+    reason: str | None
+    detail: dict[str, Any]
+
+
+def has_line(move: Move) -> bool:
+    """A plain success tells everything in its columns."""
+    return not (move.name == "finished" and move.to is Status.COMPLETED)
+
+
+def row_of(move: Move, now: datetime, *, name: str | None = None) -> tuple[Any, ...]:
+    """The line for a move, in the order of `COLUMNS`."""
+    left = move.leaves[0].value if len(move.leaves) == 1 or move.name == "finished" else None
+    detail = dumps(move.detail, default=str) if move.detail else None
+    return (
+        move.job_id, now, name or move.name, left, move.to.value, move.run_no, move.actor, move.reason, detail,
+    )  # fmt: skip
+
+
+def note(job_id: str, now: datetime, name: str, **rest: Any) -> tuple[Any, ...]:
+    """A line that is no move: something that was said about the job."""
+    detail = rest.get("detail")
+    return (
+        job_id, now, name, None, None, rest.get("run_no"), rest.get("actor"), rest.get("reason"),
+        dumps(detail, default=str) if detail else None,
+    )  # fmt: skip
+
+
+def append(conn: Connection, dialect: Dialect, rows: list[tuple[Any, ...]]) -> None:
+    """Write lines, in the transaction of what they tell."""
+    if rows:
+        dialect.insert_many(conn, events, COLUMNS, rows)
+
+
+def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+    """The trail of one job, oldest first."""
+    found = conn.execute(
+        select(events).where(events.c.job_id == job_id, events.c.id > after).order_by(events.c.id).limit(limit)
+    )
+    return _read(found)
+
+
+def after(conn: Connection, event_id: int, *, limit: int = 1000) -> list[Event]:
+    """Lines after an id, oldest first; late commits may appear behind it (readers overlap by time)."""
+    found = conn.execute(select(events).where(events.c.id > event_id).order_by(events.c.id).limit(limit))
+    return _read(found)
+
+
+def _read(rows: Iterable[Any]) -> list[Event]:
+    return [
+        Event(
+            row.id,
+            row.job_id,
+            row.at,
+            row.name,
+            row.from_status,
+            row.to_status,
+            row.run_no,
+            row.actor,
+            row.reason,
+            loads(row.detail) if row.detail else {},
+        )
+        for row in rows
+    ]

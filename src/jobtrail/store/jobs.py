@@ -1,0 +1,451 @@
+"""Jobs: submitted, claimed, moved, read. The only place where a job's row changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Text, cast, func, insert, select, update
+
+from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
+
+from . import events, units
+from .dialects import CLAIMED
+from .tables import idempotency_keys, job_labels, jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.moves import Move
+    from jobtrail.job.unit import Unit
+
+    from .dialects import Dialect
+
+_NEW = tuple(f.name for f in fields(NewJob))
+_ROW = tuple(f.name for f in fields(JobRow))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a submission meets what is there already."""
+
+    unit: Unit | None = None
+    if_active: str = "same"
+    if_done: str = "run"
+    idempotency: tuple[str, str, str, datetime] | None = None  # scope, key, digest of the payload, expiry
+    labels: Mapping[str, str] | None = None
+    linked_unit: str | None = None
+
+
+PLAIN = Rules()
+
+
+# -- submission --------------------------------------------------------------------------------------
+
+
+def insert_plain(conn: Connection, dialect: Dialect, new: Sequence[NewJob], now: datetime) -> None:
+    """Insert jobs that cannot meet others (no unit, no key); all of the first one's shape."""
+    extra = shape(new[0])
+    columns = (*extra, "status", "created_at", "run_at")
+    rows = [(*[getattr(one, name) for name in extra], "pending", now, one.run_at or now) for one in new]
+    dialect.insert_jobs(conn, columns, rows)
+
+
+def insert_alike(
+    conn: Connection, dialect: Dialect, template: NewJob, ids_and_args: Sequence[tuple[str, str]], now: datetime
+) -> None:
+    """Insert many jobs that differ in id and arguments only."""
+    shared = [name for name in shape(template) if name not in {"id", "args"}]
+    columns = ("id", "args", *shared, "status", "created_at", "run_at")
+    tail = (*[getattr(template, name) for name in shared], "pending", now, template.run_at or now)
+    dialect.insert_jobs(conn, columns, [(one, args, *tail) for one, args in ids_and_args])
+
+
+def shape(new: NewJob) -> list[str]:
+    """The columns that a new job fills; jobs of one shape can be inserted by one statement."""
+    return [name for name in _NEW if name != "run_at" and getattr(new, name) is not None]
+
+
+def submit(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:
+    """Store one job, or answer with the one that stands for it.
+
+    Nothing is raised for a conflict: the answer's ``why`` says it, so that one refusal in a group of
+    writes costs the others nothing.
+    """
+    if rules.idempotency is not None:
+        answer = _take_key(conn, new, rules.idempotency, now)
+        if answer is not None:
+            return answer
+    answer = _store(conn, dialect, new, rules, now)
+    if rules.idempotency is not None and answer.id != new.id:
+        _settle_key(conn, new.id, answer)
+    if answer.created and rules.labels:
+        rows = [(key, value, new.id) for key, value in sorted(rules.labels.items())]
+        dialect.insert_many(conn, job_labels, ("key", "value", "job_id"), rows)
+    return answer
+
+
+def _store(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:
+    if rules.unit is None:
+        insert_plain(conn, dialect, [new], now)
+        return Submitted(new.id, created=True)
+    done = _already_done(conn, rules)
+    if done is not None:
+        return done
+    units.ensure(conn, dialect, rules.unit, now, linked=rules.linked_unit)
+    if rules.linked_unit is not None:
+        units.link(conn, rules.unit.key, rules.linked_unit)
+    # The holder may end between the attempt to insert and the look at it; then the next attempt succeeds.
+    for _ in range(5):
+        if _insert_guarded(conn, dialect, new, now, unit_lock=rules.unit.key):
+            return Submitted(new.id, created=True)
+        answer = _meet_active(conn, dialect, new, rules, now)
+        if answer is not None:
+            return answer
+    return Submitted(new.id, created=False, why="busy")
+
+
+def _already_done(conn: Connection, rules: Rules) -> Submitted | None:
+    if rules.if_done == "run" or rules.unit is None:
+        return None
+    unit = units.get(conn, rules.unit.key)
+    if unit is None or unit.outcome is not Outcome.SUCCESS or unit.job_id is None or unit.active_job is not None:
+        return None
+    return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done")
+
+
+def _insert_guarded(
+    conn: Connection,
+    dialect: Dialect,
+    new: NewJob,
+    now: datetime,
+    *,
+    unit_lock: str | None,
+    waits_for: str | None = None,
+) -> bool:
+    """Insert unless the unit (or the place behind it) is taken."""
+    names = shape(new)
+    columns = [*names, "status", "created_at", "run_at", "unit_lock", "waits_for"]
+    due = None if waits_for else (new.run_at or now)
+    values = [*[getattr(new, name) for name in names], "pending", now, due, unit_lock, waits_for]
+    known = dict(zip(columns, values, strict=True))
+    statement = _insert_ignoring(dialect).values(known)
+    return conn.execute(statement).rowcount == 1
+
+
+def _insert_ignoring(dialect: Dialect) -> Any:
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as pg_insert  # noqa: PLC0415 - one dialect at a time
+
+        return pg_insert(jobs).on_conflict_do_nothing()
+    return insert(jobs).prefix_with("OR IGNORE")
+
+
+def _meet_active(
+    conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime
+) -> Submitted | None:
+    query = select(jobs.c.id, jobs.c.args, jobs.c.continues, jobs.c.mode).where(jobs.c.unit_lock == new.unit)
+    if dialect.name == "postgresql" and rules.if_active == "queue":
+        query = query.with_for_update()
+    holder = conn.execute(query).first()
+    if holder is None:
+        return None
+    if rules.if_active == "queue":
+        return _queue_behind(conn, dialect, new, holder.id, now)
+    if rules.if_active == "raise" or holder.args != new.args or new.mode is not None:
+        return Submitted(holder.id, created=False, in_way=holder.id, why="active")
+    return Submitted(holder.id, created=False)
+
+
+def _queue_behind(conn: Connection, dialect: Dialect, new: NewJob, holder: str, now: datetime) -> Submitted | None:
+    if _insert_guarded(conn, dialect, new, now, unit_lock=None, waits_for=holder):
+        return Submitted(new.id, created=True)
+    behind = conn.execute(
+        select(jobs.c.id, jobs.c.args).where(
+            jobs.c.unit == new.unit, jobs.c.waits_for.is_not(None), jobs.c.status == "pending"
+        )
+    ).first()
+    if behind is None:
+        return None
+    if behind.args == new.args:
+        return Submitted(behind.id, created=False)
+    return Submitted(behind.id, created=False, in_way=behind.id, why="active")
+
+
+def _take_key(
+    conn: Connection, new: NewJob, given: tuple[str, str, str, datetime], now: datetime
+) -> Submitted | None:
+    """None when the key is ours now; else the answer that the earlier submission gave."""
+    scope, key, digest, expires = given
+    values = {"scope": scope, "key": key, "job_id": new.id, "digest": digest, "expires_at": expires}
+    table = idempotency_keys
+    same = (table.c.scope == scope) & (table.c.key == key)
+    for _ in range(5):
+        if _insert_key(conn, values):
+            return None
+        found = conn.execute(select(table).where(same)).first()
+        if found is None:
+            continue
+        if found.expires_at <= now:
+            took = conn.execute(update(table).where(same, table.c.job_id == found.job_id).values(values)).rowcount
+            if took == 1:
+                return None
+            continue
+        if found.digest != digest:
+            return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
+        return Submitted(found.job_id, created=False)
+    return Submitted(new.id, created=False, why="busy")
+
+
+def _insert_key(conn: Connection, values: dict[str, Any]) -> bool:
+    if conn.dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as pg_insert  # noqa: PLC0415
+
+        statement: Any = pg_insert(idempotency_keys).on_conflict_do_nothing()
+    else:
+        statement = insert(idempotency_keys).prefix_with("OR IGNORE")
+    return bool(conn.execute(statement.values(values)).rowcount == 1)
+
+
+def _settle_key(conn: Connection, ours: str, answer: Submitted) -> None:
+    """The key names the job that stands for it; where the submission was refused it is free again."""
+    mine = idempotency_keys.c.job_id == ours
+    if answer.why is None or answer.why == "done":
+        conn.execute(update(idempotency_keys).where(mine).values(job_id=answer.id))
+    else:
+        conn.execute(idempotency_keys.delete().where(mine))
+
+
+# -- claim and moves ---------------------------------------------------------------------------------
+
+
+class Marks:
+    """Low-water marks of the claim, one for each priority: what lies below was handed out already.
+
+    Dead rows at the front of the index then cost nothing; a full look each second finds what was
+    committed late behind a mark.
+    """
+
+    def __init__(self, full_look_every: float = 1.0) -> None:
+        self.every = full_look_every
+        self._marks: dict[str, list[datetime | None]] = {}
+        self._looked: dict[str, float] = {}
+
+    def of(self, queue: str, monotonic: float) -> list[datetime | None]:
+        """The marks to claim with now."""
+        if monotonic - self._looked.get(queue, float("-inf")) >= self.every:
+            self._looked[queue] = monotonic
+            self._marks[queue] = [None] * 10
+        return self._marks[queue]
+
+    def advance(self, queue: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Take over what a claim returned."""
+        marks = self._marks[queue]
+        for row in rows:
+            marks[row[-2]] = row[-1]
+
+
+def claim(
+    conn: Connection,
+    dialect: Dialect,
+    queue: str,
+    limit: int,
+    worker: str,
+    now: datetime,
+    marks: Marks | None = None,
+    monotonic: float = 0.0,
+) -> list[Claim]:
+    """Hand out up to ``limit`` due jobs of a queue: most urgent first, then oldest due."""
+    places: list[datetime | None] = marks.of(queue, monotonic) if marks else [None] * 10
+    rows = dialect.claim(conn, queue, limit, worker, now, places)
+    if marks:
+        marks.advance(queue, rows)
+    return [Claim(*row[: len(CLAIMED)], started_at=now) for row in rows]
+
+
+def apply(
+    conn: Connection,
+    dialect: Dialect,
+    moves: Sequence[Move],
+    now: datetime,
+    *,
+    ledgers: Mapping[str, tuple[str, tuple[int, int, int] | None]] | None = None,
+) -> list[Move]:
+    """Write moves, each with its trail and what follows for its unit, in the caller's transaction.
+
+    ``ledgers`` gives, by job id, the generation and the combined item counts of runs that ended. Returns the
+    moves that moved nothing, because the row is in another state or under a newer run: that is an answer,
+    and it is put into the trail.
+    """
+    groups: dict[tuple[Any, ...], list[Move]] = defaultdict(list)
+    for move in moves:
+        groups[move.name, move.leaves, move.to, tuple(move.values), move.frees_unit].append(move)
+    lines: list[tuple[Any, ...]] = []
+    refused: list[Move] = []
+    ended: list[Move] = []
+    for (_, leaves, to, columns, frees), group in groups.items():
+        names = (*columns, "unit_lock") if frees else columns
+        tail = (None,) if frees else ()
+        rows = sorted(((move.job_id, move.run_no, *move.values.values(), *tail) for move in group), key=_first)
+        moved = dialect.move_jobs(conn, names, leaves, to, rows)
+        if len(moved) != len(group):
+            refused += [move for move in group if move.job_id not in moved]
+        for move in group:
+            if move.job_id in moved:
+                if events.has_line(move):
+                    lines.append(events.row_of(move, now))
+                if move.unit is not None and (frees or move.settles):
+                    ended.append(move)
+    lines += [events.row_of(move, now, name="refused") for move in refused]
+    for move in sorted(ended, key=_unit):
+        lines += _after_end(conn, move, now, ledgers or {})
+    events.append(conn, dialect, lines)
+    return refused
+
+
+def _after_end(
+    conn: Connection, move: Move, now: datetime, ledgers: Mapping[str, tuple[str, tuple[int, int, int] | None]]
+) -> list[tuple[Any, ...]]:
+    generation, counts = ledgers.get(move.job_id, (move.job_id, None))
+    if move.settles and move.to is not Status.CANCELLED and move.unit is not None:
+        broke = move.to is Status.FAILED and generation != move.job_id and counts is None
+        units.settle(
+            conn,
+            move.unit,
+            generation=generation,
+            outcome=Outcome(move.values["outcome"]),
+            job_id=move.job_id,
+            counts=counts,
+            now=now,
+            keep_outcome=broke,
+        )
+    return _release(conn, move.job_id, now) if move.frees_unit else []
+
+
+def _release(conn: Connection, ended: str, now: datetime) -> list[tuple[Any, ...]]:
+    """Whoever waits behind the ended job takes the unit over and is due."""
+    waiting = conn.execute(
+        select(jobs.c.id, jobs.c.run_no).where(jobs.c.waits_for == ended, jobs.c.status == "pending")
+    ).first()
+    if waiting is None:
+        return []
+    conn.execute(
+        update(jobs)
+        .where(jobs.c.id == waiting.id, jobs.c.status == "pending", jobs.c.waits_for == ended)
+        .values(unit_lock=jobs.c.unit, waits_for=None, run_at=now)
+    )
+    return [events.note(waiting.id, now, "released", run_no=waiting.run_no, actor="upkeep", detail={"after": ended})]
+
+
+def _first(row: tuple[Any, ...]) -> Any:
+    return row[0]
+
+
+def _unit(move: Move) -> str:
+    return move.unit or ""
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+def get(conn: Connection, job_id: str, *, lock: bool = False) -> JobRow | None:
+    """One job by its whole id; ``lock`` holds its row until the end of the transaction."""
+    query = select(*(jobs.c[name] for name in _ROW)).where(jobs.c.id == job_id)
+    if lock and conn.dialect.name == "postgresql":
+        query = query.with_for_update()
+    row = conn.execute(query).first()
+    return None if row is None else read(row)
+
+
+def read(row: Any) -> JobRow:
+    """A job from a row of all its columns."""
+    values = {name: getattr(row, name) for name in _ROW}
+    values["status"] = Status(values["status"])
+    values["outcome"] = Outcome(values["outcome"]) if values["outcome"] else None
+    return JobRow(**values)
+
+
+def columns() -> list[Any]:
+    """What `read` wants to be selected."""
+    return [jobs.c[name] for name in _ROW]
+
+
+def newest_of_unit(conn: Connection, unit: str) -> str | None:
+    """The id of the unit's newest job."""
+    newest: str | None = conn.execute(
+        select(jobs.c.id).where(jobs.c.unit == unit).order_by(jobs.c.id.desc()).limit(1)
+    ).scalar()
+    return newest
+
+
+def active_of_unit(conn: Connection, unit: str) -> str | None:
+    """The id of the job that holds the unit."""
+    active: str | None = conn.execute(select(jobs.c.id).where(jobs.c.unit_lock == unit)).scalar()
+    return active
+
+
+def active_of_generation(conn: Connection, generation: str) -> str | None:
+    """The id of an active job that writes into a telling."""
+    states = [status.value for status in ACTIVE]
+    mine = (jobs.c.generation == generation) & jobs.c.status.in_(states)
+    active: str | None = conn.execute(select(jobs.c.id).where(mine).limit(1)).scalar()
+    return active
+
+
+def reruns_of(conn: Connection, job_id: str) -> list[JobRow]:
+    """The jobs that re-run this one, oldest first."""
+    found = conn.execute(select(*columns()).where(jobs.c.rerun_of == job_id).order_by(jobs.c.id))
+    return [read(row) for row in found]
+
+
+def ending_with(conn: Connection, ending: str, *, limit: int = 3) -> list[str]:
+    """Ids that end with these characters: the newest 20,000 jobs are looked at first, then all."""
+    text = ending.lower()
+    newest = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(20_000).subquery()
+    for source in (newest.c.id, jobs.c.id):
+        like = cast(source, Text).like(f"%{_escaped(text)}", escape="\\")
+        found = conn.execute(select(source).where(like).limit(limit)).scalars().all()
+        if found:
+            return [str(one) for one in found]
+    return []
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def waiting_counts(conn: Connection, queues: Sequence[str]) -> dict[str, int]:
+    """How many jobs wait in each queue (due or not)."""
+    found = conn.execute(
+        select(jobs.c.queue, func.count())
+        .where(jobs.c.status == "pending", jobs.c.run_at.is_not(None), jobs.c.queue.in_(list(queues)))
+        .group_by(jobs.c.queue)
+    )
+    return {queue: number for queue, number in found}  # noqa: C416
+
+
+def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | None]]:
+    """(id, run_no, cause) of a worker's jobs that somebody asked to stop."""
+    found = conn.execute(
+        select(jobs.c.id, jobs.c.run_no, jobs.c.stop_cause).where(
+            jobs.c.worker == worker, jobs.c.status == "cancelling", jobs.c.status.in_(("running", "cancelling"))
+        )
+    )
+    return [(row.id, row.run_no, row.stop_cause) for row in found]
+
+
+def held_by(conn: Connection, worker: str) -> list[tuple[str, int]]:
+    """(id, run_no) of the jobs that the store believes to run on a worker."""
+    found = conn.execute(
+        select(jobs.c.id, jobs.c.run_no).where(
+            jobs.c.worker == worker, jobs.c.status.in_(("running", "cancelling"))
+        )
+    )
+    return [(row.id, row.run_no) for row in found]
+
+
+FINAL_STATES = tuple(status.value for status in FINAL)

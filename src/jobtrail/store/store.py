@@ -1,0 +1,102 @@
+"""The store as its users hold it: the database, its writer, its clock and its wake-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from . import jobs
+from .database import Database
+from .wake import Wake
+from .writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import NewJob, Submitted
+
+    from .dialects import Dialect
+
+T = TypeVar("T")
+
+
+class Store:
+    """One store for one application object; the functions of the modules beside take its connections."""
+
+    def __init__(self, url: str, *, clock: Any = None) -> None:
+        self.database = Database(url, clock=clock)
+        self.wake = Wake(self.database)
+        self.writer = Writer(self.database, after_commit=self.wake.after_commit)
+
+    @property
+    def dialect(self) -> Dialect:
+        """What differs between the databases."""
+        return self.database.dialect
+
+    def now(self) -> datetime:
+        """The database's time, UTC."""
+        now: datetime = self.database.clock.now()
+        return now
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A connection for reading."""
+        return self.database.connect()
+
+    def write(self, operation: Callable[[Connection], T], *, key: str = "") -> T:
+        """Run an operation in a write transaction and wait for its commit."""
+        return self.writer.call(operation, key=key)
+
+    async def awrite(self, operation: Callable[[Connection], T], *, key: str = "") -> T:
+        """`write` for an event loop."""
+        return await self.writer.acall(operation, key=key)
+
+    # -- the submissions, which meet in groups ---------------------------------------------------------
+
+    def submit(self, new: NewJob, rules: jobs.Rules) -> Submitted:
+        """Store one job that may meet another (unit, key, labels)."""
+        return self.write(lambda conn: self.submit_on(conn, new, rules), key=new.unit or "")
+
+    async def asubmit(self, new: NewJob, rules: jobs.Rules) -> Submitted:
+        """`submit` for an event loop."""
+        return await self.awrite(lambda conn: self.submit_on(conn, new, rules), key=new.unit or "")
+
+    def submit_on(self, conn: Connection, new: NewJob, rules: jobs.Rules) -> Submitted:
+        """`submit` inside a transaction that is open already."""
+        self.wake.need()
+        return jobs.submit(conn, self.dialect, new, rules, self.now())
+
+    def insert(self, new: NewJob) -> None:
+        """Store one job that cannot meet another."""
+        self.writer.call_batched(self._insert, self._shape(new), new)
+
+    async def ainsert(self, new: NewJob) -> None:
+        """`insert` for an event loop."""
+        await self.writer.acall_batched(self._insert, self._shape(new), new)
+
+    def insert_alike(self, template: NewJob, ids_and_args: Sequence[tuple[str, str]]) -> None:
+        """Store many jobs that differ in id and arguments only, in one transaction."""
+        self.write(lambda conn: self._insert_alike(conn, template, ids_and_args))
+
+    async def ainsert_alike(self, template: NewJob, ids_and_args: Sequence[tuple[str, str]]) -> None:
+        """`insert_alike` for an event loop."""
+        await self.awrite(lambda conn: self._insert_alike(conn, template, ids_and_args))
+
+    def _insert(self, conn: Connection, new: list[NewJob]) -> None:
+        self.wake.need()
+        jobs.insert_plain(conn, self.dialect, new, self.now())
+
+    def _insert_alike(self, conn: Connection, template: NewJob, rows: Sequence[tuple[str, str]]) -> None:
+        self.wake.need()
+        jobs.insert_alike(conn, self.dialect, template, rows, self.now())
+
+    @staticmethod
+    def _shape(new: NewJob) -> Any:
+        return tuple(jobs.shape(new))
+
+    def close(self) -> None:
+        """Write what is queued, then close all connections."""
+        self.writer.close()
+        self.database.close()

@@ -1,0 +1,357 @@
+"""The tables, once for all databases (SQLAlchemy Core).
+
+Times are ``timestamptz`` on PostgreSQL and whole microseconds since 1970 on SQLite; ids are ``uuid`` and
+text. JSON is kept as text: both databases then store the same bytes, and a NUL inside a string is no error.
+Foreign keys are left out where a hot row would have to check them; retention removes in an order that
+leaves no orphans.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP as PG_TIMESTAMP
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    """Microseconds since 1970 in UTC."""
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """The moment that `to_micros` wrote."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An instant in UTC."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """PostgreSQL has a type for it."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(PG_TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(BigInteger())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """Aware moments only; a naive one would be read in somebody's zone."""
+        if value is None or dialect.name == "postgresql":
+            return value
+        return to_micros(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Always aware, always UTC."""
+        if value is None:
+            return None
+        if dialect.name == "postgresql":
+            return value.astimezone(UTC) if value.tzinfo is not UTC else value
+        return from_micros(value)
+
+
+class Id(TypeDecorator[str]):
+    """A UUID, always seen as its text."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """PostgreSQL has a type for it."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(PG_UUID(as_uuid=True))
+        return dialect.type_descriptor(Text())
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        """PostgreSQL's driver takes UUID objects."""
+        if value is None or dialect.name != "postgresql":
+            return value
+        return UUID(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        """The text form, whatever the driver gave."""
+        return None if value is None else str(value)
+
+
+metadata = MetaData()
+
+jobs = Table(
+    "jobtrail_jobs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("task", Text, nullable=False),
+    Column("kind", Text),
+    Column("queue", Text, nullable=False),
+    Column("priority", SmallInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("outcome", Text),
+    Column("run_no", Integer, nullable=False, server_default="0"),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("max_attempts", Integer),
+    Column("run_at", Moment),
+    Column("args", Text, nullable=False),
+    Column("options", Text),
+    Column("unit", Text),
+    Column("unit_lock", Text),
+    Column("source", Text),
+    Column("period", Text),
+    Column("file", Text),
+    Column("generation", Id),
+    Column("mode", Text),
+    Column("continues", Text),
+    Column("waits_for", Id),
+    Column("rerun_of", Id),
+    Column("parent", Id),
+    Column("root", Id),
+    Column("actor", Text),
+    Column("reason", Text),
+    Column("context", Text),
+    Column("labels", Text),
+    Column("submitter", Id),
+    Column("created_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("finished_at", Moment),
+    Column("worker", Id),
+    Column("stop_cause", Text),
+    Column("stop_at", Moment),
+    Column("body_running", Boolean, nullable=False, server_default=text("false")),
+    Column("put_backs", Integer, nullable=False, server_default="0"),
+    Column("hand_backs", Integer, nullable=False, server_default="0"),
+    Column("strikes", Integer, nullable=False, server_default="0"),
+    Column("result", Text),
+    Column("note", Text),
+    Column("error", Text),
+    Column("fingerprint", Text),
+    Column("retry_reason", Text),
+    Column("items_ok", Integer),
+    Column("items_failed", Integer),
+    Column("items_skipped", Integer),
+)
+
+
+def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    on = [jobs.c[column] for column in columns]
+    condition = text(where)
+    return Index(name, *on, unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
+jobs_due = _partial(
+    "jobtrail_jobs_due", "queue", "priority", "run_at", "id", where="status = 'pending' AND run_at IS NOT NULL"
+)
+jobs_held = _partial("jobtrail_jobs_held", "worker", where="status IN ('running', 'cancelling')")
+jobs_unit_lock = _partial("jobtrail_jobs_unit_lock", "unit_lock", where="unit_lock IS NOT NULL", unique=True)
+jobs_waiting = _partial("jobtrail_jobs_waiting", "waits_for", where="waits_for IS NOT NULL")
+jobs_behind = _partial(
+    "jobtrail_jobs_behind",
+    "unit",
+    where="waits_for IS NOT NULL AND unit IS NOT NULL AND status = 'pending'",
+    unique=True,
+)
+jobs_unit = _partial("jobtrail_jobs_unit", "unit", "id", where="unit IS NOT NULL")
+jobs_source = _partial("jobtrail_jobs_source", "source", "id", where="source IS NOT NULL")
+jobs_open = _partial(
+    "jobtrail_jobs_open", "status", "id", where="status NOT IN ('pending', 'running', 'completed')"
+)
+jobs_fingerprint = _partial("jobtrail_jobs_fingerprint", "fingerprint", "id", where="fingerprint IS NOT NULL")
+jobs_generation = _partial("jobtrail_jobs_generation", "generation", where="generation IS NOT NULL")
+jobs_rerun_of = _partial("jobtrail_jobs_rerun_of", "rerun_of", where="rerun_of IS NOT NULL")
+Index("jobtrail_jobs_task", jobs.c.task, jobs.c.id)
+
+job_labels = Table(
+    "jobtrail_job_labels",
+    metadata,
+    Column("key", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("job_id", Id, nullable=False),
+    PrimaryKeyConstraint("key", "value", "job_id"),
+    Index("jobtrail_job_labels_job", "job_id"),
+)
+
+units = Table(
+    "jobtrail_units",
+    metadata,
+    Column("unit", Text, primary_key=True),
+    Column("task", Text, nullable=False),
+    Column("source", Text),
+    Column("period", Text),
+    Column("period_start", Moment),
+    Column("period_end", Moment),
+    Column("sha256", Text),
+    Column("text", Text, nullable=False),
+    Column("generation", Id),
+    Column("outcome", Text),
+    Column("job_id", Id),
+    Column("items_ok", Integer),
+    Column("items_failed", Integer),
+    Column("items_skipped", Integer),
+    Column("linked_unit", Text),
+    Column("changed_at", Moment, nullable=False),
+    Index("jobtrail_units_task", "task", "source", "period_start"),
+)
+
+items = Table(
+    "jobtrail_items",
+    metadata,
+    Column("generation", Id, nullable=False),
+    Column("loop", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("reason", Text),
+    Column("error_type", Text),
+    Column("job_id", Id, nullable=False),
+    Column("run_no", Integer, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("generation", "loop", "key"),
+    Index(
+        "jobtrail_items_failed",
+        "generation",
+        "loop",
+        "position",
+        postgresql_where=text("outcome = 'failed'"),
+        sqlite_where=text("outcome = 'failed'"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+steps = Table(
+    "jobtrail_steps",
+    metadata,
+    Column("generation", Id, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("job_id", Id, nullable=False),
+    Column("run_no", Integer, nullable=False),
+    Column("result", Text),
+    Column("seconds", Float, nullable=False),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("generation", "name", "digest"),
+)
+
+progress = Table(
+    "jobtrail_progress",
+    metadata,
+    Column("job_id", Id, primary_key=True),
+    Column("run_no", Integer, nullable=False),
+    Column("percent", Float),
+    Column("done", Integer),
+    Column("total", Integer),
+    Column("message", Text),
+    Column("metadata", Text),
+    Column("last_heartbeat_at", Moment, nullable=False),
+)
+
+logs = Table(
+    "jobtrail_logs",
+    metadata,
+    Column("job_id", Id, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("run_no", Integer, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("lines", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("dropped", Integer, nullable=False, server_default="0"),
+    Column("text", Text, nullable=False),
+    PrimaryKeyConstraint("job_id", "seq"),
+)
+
+events = Table(
+    "jobtrail_events",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("job_id", Id, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("from_status", Text),
+    Column("to_status", Text),
+    Column("run_no", Integer),
+    Column("actor", Text),
+    Column("reason", Text),
+    Column("detail", Text),
+    Index("jobtrail_events_job", "job_id", "id"),
+)
+
+workers = Table(
+    "jobtrail_workers",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("boot", Text),
+    Column("pid", Integer, nullable=False),
+    Column("pid_namespace", Text),
+    Column("process_start", Text),
+    Column("version", Text, nullable=False),
+    Column("queues", Text, nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("started_at", Moment, nullable=False),
+    Column("stopped_at", Moment),
+    Column("state", Text, nullable=False),
+    Column("detail", Text),
+)
+
+# Narrow and without an index beside its key: it is written every few seconds by every worker.
+beats = Table(
+    "jobtrail_beats",
+    metadata,
+    Column("worker", Id, primary_key=True),
+    Column("beat", BigInteger, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+submitters = Table(
+    "jobtrail_submitters",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("program", Text),
+    Column("user", Text),
+    Column("version", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+idempotency_keys = Table(
+    "jobtrail_idempotency_keys",
+    metadata,
+    Column("scope", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("job_id", Id, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("expires_at", Moment, nullable=False, index=True),
+    PrimaryKeyConstraint("scope", "key"),
+)
+
+job_totals = Table(
+    "jobtrail_job_totals",
+    metadata,
+    Column("hour", Moment, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("jobs", Integer, nullable=False),
+    Column("run_seconds", Float, nullable=False),
+    Column("wait_seconds", Float, nullable=False),
+    PrimaryKeyConstraint("hour", "task", "status"),
+)

@@ -1,0 +1,133 @@
+"""Units of work: their current truth, and the cells of the coverage grid. Never pruned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, update
+
+from jobtrail.job.model import ACTIVE, Outcome, Status
+
+from .tables import jobs, units
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.unit import Unit
+
+    from .dialects import Dialect
+
+COLUMNS = (
+    "unit", "task", "source", "period", "period_start", "period_end", "sha256", "text", "linked_unit", "changed_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """A unit as it was read; ``outcome`` is the newest generation's combined one, or None where none has ended."""
+
+    unit: str
+    task: str
+    source: str | None
+    period: str | None
+    period_start: datetime | None
+    period_end: datetime | None
+    sha256: str | None
+    text: str
+    generation: str | None
+    outcome: Outcome | None
+    job_id: str | None
+    items_ok: int | None
+    items_failed: int | None
+    items_skipped: int | None
+    linked_unit: str | None
+    changed_at: datetime
+    active_job: str | None = None
+    active_status: Status | None = None
+
+
+def ensure(conn: Connection, dialect: Dialect, unit: Unit, now: datetime, *, linked: str | None = None) -> None:
+    """The unit has a row from its first submission on."""
+    period = unit.period
+    row = (
+        unit.key, unit.task, unit.source, period.text if period else None, period.start if period else None,
+        period.end if period else None, unit.sha256, unit.text, linked, now,
+    )  # fmt: skip
+    dialect.insert_many(conn, units, COLUMNS, [row], "ON CONFLICT (unit) DO NOTHING")
+
+
+def link(conn: Connection, unit: str, other: str) -> None:
+    """Two contents of one file point at each other."""
+    for one, two in ((unit, other), (other, unit)):
+        conn.execute(update(units).where(units.c.unit == one).values(linked_unit=two))
+
+
+def settle(
+    conn: Connection,
+    unit: str,
+    *,
+    generation: str,
+    outcome: Outcome,
+    job_id: str,
+    counts: tuple[int, int, int] | None,
+    now: datetime,
+    keep_outcome: bool,
+) -> None:
+    """A job of the unit has ended: take over what the generation as a whole came to.
+
+    ``keep_outcome`` is set where a continuing job broke before it could change what its generation holds.
+    """
+    values: dict[str, object] = {"job_id": job_id, "changed_at": now}
+    if not keep_outcome:
+        values |= {"generation": generation, "outcome": outcome.value}
+        if counts is not None:
+            values |= {"items_ok": counts[0], "items_failed": counts[1], "items_skipped": counts[2]}
+        else:
+            values |= {"items_ok": None, "items_failed": None, "items_skipped": None}
+    conn.execute(update(units).where(units.c.unit == unit).values(values))
+    if generation != job_id:
+        _settle_linked(conn, unit, generation, values)
+
+
+def _settle_linked(conn: Connection, unit: str, generation: str, values: dict[str, object]) -> None:
+    """The same telling may stand under the content of before a correction too."""
+    linked = conn.execute(select(units.c.linked_unit).where(units.c.unit == unit)).scalar()
+    if linked is not None:
+        same = (units.c.unit == linked) & (units.c.generation == generation)
+        conn.execute(update(units).where(same).values(values))
+
+
+def get(conn: Connection, unit: str) -> UnitRow | None:
+    """One unit, with its active job."""
+    found = conn.execute(_SELECT.where(units.c.unit == unit)).first()
+    return None if found is None else _read(found)
+
+
+def of_task(
+    conn: Connection, task: str, *, start: datetime | None = None, end: datetime | None = None, limit: int = 20000
+) -> list[UnitRow]:
+    """The units of a task by source and period; with ``start`` and ``end`` those whose period lies in the span."""
+    query = _SELECT.where(units.c.task == task)
+    if start is not None:
+        query = query.where(units.c.period_start >= start)
+    if end is not None:
+        query = query.where(units.c.period_end <= end)
+    found = conn.execute(query.order_by(units.c.source, units.c.period_start, units.c.text).limit(limit))
+    return [_read(row) for row in found]
+
+
+_SELECT = select(
+    *(column for column in units.c),
+    jobs.c.id.label("active_job"),
+    jobs.c.status.label("active_status"),
+).select_from(units.outerjoin(jobs, (jobs.c.unit_lock == units.c.unit) & jobs.c.status.in_([s.value for s in ACTIVE])))
+
+
+def _read(row: object) -> UnitRow:
+    values = dict(row._mapping)  # type: ignore[attr-defined]  # noqa: SLF001 - SQLAlchemy's own name for it
+    values["outcome"] = Outcome(values["outcome"]) if values["outcome"] else None
+    values["active_status"] = Status(values["active_status"]) if values["active_status"] else None
+    return UnitRow(**values)
