@@ -229,7 +229,7 @@ class Postgresql:
         """COPY for many rows, one INSERT for few."""
         names = ", ".join(columns)
         if len(rows) >= COPY_FROM:
-            driver: Any = conn.connection.driver_connection
+            driver: Any = conn.connection.dbapi_connection
             with driver.cursor() as cursor, cursor.copy(f"COPY {JOBS} ({names}) FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)

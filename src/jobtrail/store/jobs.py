@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
 
     from jobtrail.job.moves import Move
     from jobtrail.job.unit import Unit
@@ -132,17 +132,18 @@ def _insert_guarded(
     columns = [*names, "status", "created_at", "run_at", "unit_lock", "waits_for"]
     due = None if waits_for else (new.run_at or now)
     values = [*[getattr(new, name) for name in names], "pending", now, due, unit_lock, waits_for]
-    known = dict(zip(columns, values, strict=True))
-    statement = _insert_ignoring(dialect).values(known)
-    return conn.execute(statement).rowcount == 1
+    return _insert_unless_taken(conn, jobs, jobs.c.id, dict(zip(columns, values, strict=True)))
 
 
-def _insert_ignoring(dialect: Dialect) -> Any:
-    if dialect.name == "postgresql":
+def _insert_unless_taken(conn: Connection, table: Table, key: Any, values: dict[str, Any]) -> bool:
+    """Insert a row unless a unique index forbids it; True when it was inserted."""
+    if conn.dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as pg_insert  # noqa: PLC0415 - one dialect at a time
 
-        return pg_insert(jobs).on_conflict_do_nothing()
-    return insert(jobs).prefix_with("OR IGNORE")
+        statement: Any = pg_insert(table).on_conflict_do_nothing()
+    else:
+        statement = insert(table).prefix_with("OR IGNORE")
+    return conn.execute(statement.values(values).returning(key)).first() is not None
 
 
 def _meet_active(
@@ -185,7 +186,7 @@ def _take_key(
     table = idempotency_keys
     same = (table.c.scope == scope) & (table.c.key == key)
     for _ in range(5):
-        if _insert_key(conn, values):
+        if _insert_unless_taken(conn, table, table.c.key, values):
             return None
         found = conn.execute(select(table).where(same)).first()
         if found is None:
@@ -199,16 +200,6 @@ def _take_key(
             return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
         return Submitted(found.job_id, created=False)
     return Submitted(new.id, created=False, why="busy")
-
-
-def _insert_key(conn: Connection, values: dict[str, Any]) -> bool:
-    if conn.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as pg_insert  # noqa: PLC0415
-
-        statement: Any = pg_insert(idempotency_keys).on_conflict_do_nothing()
-    else:
-        statement = insert(idempotency_keys).prefix_with("OR IGNORE")
-    return bool(conn.execute(statement.values(values)).rowcount == 1)
 
 
 def _settle_key(conn: Connection, ours: str, answer: Submitted) -> None:

@@ -177,7 +177,7 @@ class _NotifyListener:
     def _listen(self) -> None:
         with contextlib.closing(self._database.engine.raw_connection()) as pooled:
             pooled.detach()
-            driver: Any = pooled.driver_connection
+            driver: Any = pooled.dbapi_connection
             driver.execute(f"LISTEN {CHANNEL}")
             self._callback()  # something may have been said before we listened
             while not self._stopping.is_set():
