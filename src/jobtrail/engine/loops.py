@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from jobtrail.errors import RetryableError, TooManyFailedItems, UsageError
@@ -98,7 +99,7 @@ class ItemLoop(Generic[T]):
         self._check_stop = check_stop
         self._prior = recorder.prior(name) if continues is not None else {}
         self._again = {ItemOutcome.FAILED} if continues is Continues.FAILED else set()
-        self._total = len(values) if hasattr(values, "__len__") else None
+        self._total = len(values) if isinstance(values, Sized) else None
         self._seen: set[str] = set()
         self._open: Item[T] | None = None
         self._done = 0

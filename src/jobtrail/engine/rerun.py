@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import moves
 from jobtrail.job.ids import new_id
-from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, Submitted
+from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, StopCause, Submitted
 from jobtrail.job.moves import Subject
 from jobtrail.job.period import Period
 from jobtrail.job.task import choice_option
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
 
 MODES = tuple(mode.value for mode in Mode)
 RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class RerunAnswer:
-    """The new job, or what stood in the way."""
-
-    submitted: Submitted | None = None
-    in_way: str | None = None
 
 
 def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
@@ -102,8 +95,6 @@ def rerun(
         row = _existing(conn, job_id)
         if row.status not in FINAL:
             return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
-        if mode == Mode.FAILED_ITEMS.value and corrected is None and row.file is None and row.items_ok is None:
-            pass
         new, rules = _plan(row, Mode(mode), corrected, if_active)
         if args is not None:
             new = replace(new, args=args)
@@ -141,7 +132,7 @@ def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) 
         kind=row.kind,
         queue=row.queue,
         priority=row.priority,
-        max_attempts=row.max_attempts if row.options and "retry" in row.options else _first_limit(row),
+        max_attempts=row.max_attempts,
         options=row.options,
         unit=unit.key if unit else None,
         source=row.source,
@@ -155,14 +146,8 @@ def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) 
         labels=row.labels,
     )
     linked = row.unit if unit is not None and row.unit != unit.key else None
-    from json import loads  # noqa: PLC0415
-
     labels = loads(row.labels) if row.labels else None
     return new, Rules(unit=unit, if_active=if_active, linked_unit=linked, labels=labels)
-
-
-def _first_limit(row: JobRow) -> int | None:
-    return row.max_attempts
 
 
 def _continues(mode: Mode) -> str | None:
@@ -212,7 +197,7 @@ def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: da
         at = now or store.now()
         job = subject(row)
         if row.status is Status.RUNNING:
-            move = moves.stop_requested(job, at, cause=moves.StopCause.CANCEL, actor=actor, reason=reason)
+            move = moves.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
         elif row.status is Status.CANCELLING:
             move = moves.forced(job, at, actor=actor, reason=reason or "second cancel")
         elif row.status in FINAL:

@@ -322,7 +322,7 @@ def _with_note(move: Move, note: str) -> Move:
     return replace(move, values={**move.values, "note": f"{old}; {note}" if old else note})
 
 
-def refused_arguments(error: JobTrailError) -> ends.Raised:
+def refused_arguments(error: Exception) -> ends.Raised:
     """Arguments that do not fit the task any more: a failure that trying again cannot mend."""
     failure = describe(error)
     return ends.Raised(failure.to_json(), failure.fingerprint, failure.message, retry=False, delay=0.0)

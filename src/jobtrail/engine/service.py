@@ -105,9 +105,10 @@ class Service:
         prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
         if using.connection is not None:
             return self._answer(inside.submit(self.store, using.connection, prepared), prepared)
-        return self._store(prepared)
+        return self.store_prepared(prepared)
 
-    def _store(self, prepared: Prepared) -> Job:
+    def store_prepared(self, prepared: Prepared) -> Job:
+        """Store a checked submission."""
         if prepared.plain:
             self._patiently(lambda: self._insert_once(prepared.new))
             return Job(self.store, prepared.new.id, created=True)

@@ -8,7 +8,9 @@ import logging
 import random
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import JobTrailError, StoreError, StoreUnavailable
@@ -28,7 +30,7 @@ from .recorder import Flusher, Recorder
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
@@ -87,8 +89,8 @@ class Worker:
         self.tasks = tasks
         self.settings = settings
         self.queues = list(queues)
-        self.slots = sum(queues.values()) if hasattr(queues, "values") else settings.slots
-        self._queue_slots = dict(queues) if hasattr(queues, "items") else {}
+        self._queue_slots: dict[str, int] = dict(queues) if isinstance(queues, Mapping) else {}
+        self.slots = sum(self._queue_slots.values()) or settings.slots
         self.state = state
         self.running: dict[str, Run] = {}
         self.flusher = Flusher(store, interval=settings.flush_interval)
@@ -106,11 +108,12 @@ class Worker:
         self._orders_at = float("-inf")
         self._lost: set[tuple[str, int]] = set()
         self._unclear = False
+        self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
 
     # -- the loop around the turns -------------------------------------------------------------------
 
-    async def run(self, *, burst: bool = False) -> None:
-        """Work until `stop`; with ``burst`` until nothing waits any more (delayed retries of the burst included)."""
+    async def run(self, *, burst: bool = False, due_only: bool = False) -> None:
+        """Work until `stop`; with ``burst`` until nothing waits any more, with ``due_only`` until nothing is due."""
         self._loop = asyncio.get_running_loop()
         logbook.install()
         await self._register()
@@ -119,13 +122,13 @@ class Worker:
         listener.start()
         self.flusher.start()
         try:
-            await self._work(burst=burst)
+            await self._work(burst=burst, due_only=due_only)
         finally:
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
             await self._shut_down()
 
-    async def _work(self, *, burst: bool) -> None:
+    async def _work(self, *, burst: bool, due_only: bool) -> None:
         failures = 0
         while not self._stopping:
             self._wanted.clear()
@@ -136,7 +139,7 @@ class Worker:
                 failures += 1
                 await self._wait_out(error, failures)
                 continue
-            if burst and turn.claimed == 0 and await self._nothing_left():
+            if burst and turn.claimed == 0 and await self._nothing_left(due_only=due_only):
                 return
             if turn.claimed == 0 or self._room() == 0:
                 await self._wait()
@@ -158,15 +161,14 @@ class Worker:
         delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
         await asyncio.sleep(delay)
 
-    async def _nothing_left(self) -> bool:
-        if self.running or self._ended:
+    async def _nothing_left(self, *, due_only: bool) -> bool:
+        if self.running or self._ended or self._tasks:
             return False
-        waiting = await asyncio.to_thread(self._count_waiting)
-        return waiting == 0
+        return not await asyncio.to_thread(self._something_waits, due_only=due_only)
 
-    def _count_waiting(self) -> int:
+    def _something_waits(self, *, due_only: bool) -> bool:
         with self.store.read() as conn:
-            return sum(jobs.waiting_counts(conn, self.queues).values())
+            return jobs.something_waits(conn, self.queues, self.store.now() if due_only else None)
 
     def wake(self) -> None:
         """There may be something to do; may be called from any thread."""
@@ -267,7 +269,7 @@ class Worker:
     async def _write_alone(self, ended: list[Ended]) -> None:
         for one in ended:
             try:
-                refused, _, _ = await self.store.awrite(lambda conn, one=one: self._write_turn(conn, [one], [], False))
+                refused, _, _ = await self.store.awrite(partial(self._write_turn, ended=[one], wants=[], orders=False))
             except StoreUnavailable:
                 self._ended.append(one)
                 continue
@@ -330,6 +332,8 @@ class Worker:
             on_stop=self._stop_requested,
         )
         self.running[claim.id] = run
+        if self.seen is not None:
+            self.seen.append(claim.id)
         self._per_queue[claim.queue] = self._per_queue.get(claim.queue, 0) + 1
         body_task = asyncio.get_running_loop().create_task(self._perform(run))
         self._tasks.add(body_task)
@@ -346,10 +350,10 @@ class Worker:
             except (JobTrailError, ValueError) as error:
                 ended = refused_arguments(error)
             else:
-                error = await perform(run, self._chain(run), self, self.state, self.settings.hook_timeout)
-                ended = self._understand(run, error)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the run must have an end
-            ended = self._understand(run, error)
+                raised = await perform(run, self._chain(run), self, self.state, self.settings.hook_timeout)
+                ended = self._understand(run, raised)
+        except BaseException as unexpected:  # noqa: BLE001 - whatever it is, the run must have an end
+            ended = self._understand(run, unexpected)
         self._over(run, ended)
 
     def _understand(self, run: Run, error: BaseException | None) -> ends.Ended:

@@ -255,7 +255,7 @@ def claim(
     rows = dialect.claim(conn, queue, limit, worker, now, places)
     if marks:
         marks.advance(queue, rows)
-    return [Claim(*row[: len(CLAIMED)], started_at=now) for row in rows]
+    return [Claim(*row[: len(CLAIMED)], now) for row in rows]
 
 
 def apply(
@@ -409,14 +409,14 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def waiting_counts(conn: Connection, queues: Sequence[str]) -> dict[str, int]:
-    """How many jobs wait in each queue (due or not)."""
-    found = conn.execute(
-        select(jobs.c.queue, func.count())
-        .where(jobs.c.status == "pending", jobs.c.run_at.is_not(None), jobs.c.queue.in_(list(queues)))
-        .group_by(jobs.c.queue)
+def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | None = None) -> bool:
+    """Does a job wait in one of these queues for its time, or, with ``due_by``, is one due by then?"""
+    query = select(jobs.c.id).where(
+        jobs.c.status == "pending", jobs.c.run_at.is_not(None), jobs.c.queue.in_(list(queues))
     )
-    return {queue: number for queue, number in found}  # noqa: C416
+    if due_by is not None:
+        query = query.where(jobs.c.run_at <= due_by)
+    return conn.execute(query.limit(1)).first() is not None
 
 
 def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | None]]:

@@ -68,7 +68,8 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         if dialect.name == "postgresql":
-            return value.astimezone(UTC) if value.tzinfo is not UTC else value
+            moment: datetime = value.astimezone(UTC)
+            return moment
         return from_micros(value)
 
 
