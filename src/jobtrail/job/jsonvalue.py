@@ -103,7 +103,7 @@ def decode(text: str | None) -> Any:
 def _encode_strictly(value: Any, what: str, limit: int) -> str:
     try:
         _Check(4 * limit).check(value, None, 0)
-    except _TooMuch:
+    except _TooMuchError:
         message = f"{what} above the allowed {size(limit)} by far; pass a file or a reference instead"
         raise TooLarge(message) from None
     text = _encode(value)
@@ -118,7 +118,7 @@ def _refuse_size(what: str, actual: int, limit: int) -> str:
     raise TooLarge(message)
 
 
-class _TooMuch(Exception):
+class _TooMuchError(Exception):
     """The walk has seen more than could ever fit."""
 
 
@@ -134,7 +134,7 @@ class _Check:
     def check(self, value: Any, place: _Place, depth: int) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _TooMuch
+            raise _TooMuchError
         kind = type(value)
         if kind is str:
             self.left -= len(value) >> 6
@@ -245,7 +245,7 @@ def encode_result(value: Any, limit_bytes: int = RESULT_LIMIT) -> tuple[str | No
         return None, None
     try:
         return _encode_leniently(value, limit_bytes)
-    except _TooMuch:
+    except _TooMuchError:
         return None, f"result is larger than {size(limit_bytes)} and was not stored"
     except BaseException as error:  # noqa: BLE001 - the work succeeded; whatever the object does must not undo that
         return None, f"result could not be stored: {type(error).__name__}"
@@ -291,7 +291,7 @@ class _Copy:
     def copy(self, value: Any, place: _Place, depth: int) -> Any:
         self.left -= 1
         if self.left < 0:
-            raise _TooMuch
+            raise _TooMuchError
         kind = type(value)
         if kind is str:
             self.left -= len(value) >> 6
@@ -302,7 +302,7 @@ class _Copy:
             return value
         try:
             return self.unfold(value, place, depth)
-        except _TooMuch:
+        except _TooMuchError:
             raise
         except BaseException:  # noqa: BLE001 - a hostile object costs its own place only
             return self.lost(place, kind.__name__)

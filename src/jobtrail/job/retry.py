@@ -1,35 +1,345 @@
-"""Temporary."""
+"""Whether and when a failed attempt is tried again: a policy that cannot be mis-set and cannot overflow.
+
+tenacity's wait objects are asked through its ``RetryCallState``; it is imported only where somebody uses one,
+because a plain producer would pay 22 ms for it.
+"""
+
 from __future__ import annotations
-from dataclasses import dataclass
-from typing import Any
+
+import json
+import random
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from math import inf, isfinite, isnan, log
+from typing import TYPE_CHECKING, Any
+
 from jobtrail.errors import InvalidOption, PermanentError, RetryableError
+
+if TYPE_CHECKING:
+    from tenacity.wait import wait_base
+
+DEFAULT_MAX_DELAY = 3_600.0
+UNCAPPED = 30 * 86_400.0
+"""Seconds that stand for "no cap": a delay is never longer than this unless ``max_delay`` says so."""
+LONGEST = 10 * 366 * 86_400.0
+MOST_ATTEMPTS = 2_147_483_647
+
+Errors = tuple[type[BaseException], ...]
+
+
+def _number(name: str, value: Any, *, at_least: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or isnan(value) or not at_least <= value <= LONGEST:
+        message = f"retry {name} must be a number from {at_least:g} on; it is {value!r}"
+        raise InvalidOption(message)
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Waits ``base`` seconds, then ``factor`` times as long each time, at most ``maximum``.
+
+    With ``jitter`` each delay is drawn from its upper half, so that jobs that failed together do not come
+    back together.
+    """
+
+    base: float = 1.0
+    factor: float = 2.0
+    jitter: bool = True
+    maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not grow."""
+        _number("wait base", self.base, at_least=0)
+        _number("wait factor", self.factor, at_least=1)
+        if self.maximum is not None:
+            _number("wait maximum", self.maximum, at_least=0)
+
+    def seconds(self, attempt: int, cap: float) -> float:
+        """The delay after this attempt, never above ``cap``; the power is not computed where it would pass it."""
+        top = cap if self.maximum is None else min(cap, self.maximum)
+        if self.base >= top:
+            delay = top
+        elif self.base == 0 or self.factor == 1:
+            delay = self.base
+        elif (attempt - 1) * log(self.factor) >= log(top) - log(self.base):
+            delay = top
+        else:
+            delay = min(self.base * self.factor ** (attempt - 1), top)
+        return delay * random.uniform(0.5, 1.0) if self.jitter else delay  # noqa: S311 - no secret
+
+
+DEFAULT_WAIT = Exponential()
+_FALLBACK = Exponential(jitter=False)
+
+Wait = Exponential | float | timedelta | Callable[[int], Any]
+
 
 @dataclass(frozen=True)
 class Retry:
-    attempts: int | None = 1
-    wait: Any = None
-    on: tuple = (Exception,)
-    never: tuple = ()
-    on_partial: bool = False
-    max_delay: float = 3600
-    def delay(self, attempt, error):
-        if isinstance(error, RetryableError) and error.delay is not None:
-            return float(error.delay), None
-        if isinstance(self.wait, (int, float)):
-            return float(self.wait), None
-        return min(self.max_delay, 2.0 ** min(attempt - 1, 30)), None
-    def allows(self, error):
-        return isinstance(error, self.on) and not isinstance(error, (*self.never, PermanentError))
-    def next_attempt_allowed(self, attempt, max_attempts):
-        return max_attempts is None or attempt < max_attempts
-    def to_json(self):
-        return {"attempts": self.attempts}
-    @classmethod
-    def from_json(cls, v):
-        return cls(attempts=v["attempts"])
+    """How often and when a failed attempt is tried again.
 
-def coerce_retry(value):
-    if value is None: return Retry()
-    if isinstance(value, Retry): return value
-    if isinstance(value, bool) or not isinstance(value, int): raise InvalidOption("retry")
-    return Retry(attempts=value)
+    ``attempts`` counts executions: 1 is no retry, None no limit. ``wait`` is a number of seconds, an
+    `Exponential`, a wait object of tenacity, or a function from the attempt's number (1, 2, …) to seconds.
+    ``on`` names the errors that are tried again, ``never`` those that are not, whatever ``on`` says.
+    ``on_partial`` tries a partial job's failed items again. No delay is longer than ``max_delay`` seconds;
+    None or infinity there means 30 days.
+
+    Raises: InvalidOption naming the field.
+    """
+
+    attempts: int | None = 1
+    wait: Wait | wait_base = DEFAULT_WAIT
+    on: Errors = (Exception,)
+    never: Errors = ()
+    on_partial: bool = False
+    max_delay: float = DEFAULT_MAX_DELAY
+
+    def __post_init__(self) -> None:
+        """Refuse at once what would only show in the night."""
+        _check_attempts(self.attempts)
+        _set(self, "max_delay", _cap(self.max_delay))
+        _set(self, "wait", _wait(self.wait, self.max_delay))
+        _set(self, "on", _errors("on", self.on))
+        _set(self, "never", _errors("never", self.never))
+        if not isinstance(self.on_partial, bool):
+            message = f"retry on_partial must be True or False; it is {self.on_partial!r}"
+            raise InvalidOption(message)
+
+    def allows(self, error: BaseException) -> bool:
+        """Whether this error is one to try again.
+
+        `PermanentError` never is, `RetryableError` is unless ``never`` names it. What is no ``Exception``
+        (``sys.exit()``, KeyboardInterrupt) counts as one here: a library that calls exit fails like any other.
+        """
+        if isinstance(error, (PermanentError, *self.never)):
+            return False
+        if isinstance(error, (RetryableError, *self.on)):
+            return True
+        return not isinstance(error, Exception) and Exception in self.on
+
+    def next_attempt_allowed(self, attempt: int, max_attempts: int | None) -> bool:
+        """Whether another attempt may follow this one; the job's own ``max_attempts`` decides, None is no limit."""
+        return max_attempts is None or attempt < max_attempts
+
+    def delay(self, attempt: int, error: BaseException | None = None) -> tuple[float, str | None]:
+        """Seconds to wait after this attempt, within 0 and ``max_delay``, and a warning or None. Never raises.
+
+        The error's own ``RetryableError(delay=…)`` wins. Where that or the policy's wait is unusable (it
+        raised, or gave None, NaN, a negative or an endless number), the default back-off stands in, without
+        jitter, and the warning says so. A number above ten years waits ``max_delay``, with a warning.
+        """
+        attempt = max(1, attempt)
+        asked = error.delay if isinstance(error, RetryableError) else None
+        if asked is not None:
+            return self._asked(attempt, asked)
+        return self._waited(attempt, error)
+
+    def _asked(self, attempt: int, asked: Any) -> tuple[float, str | None]:
+        seconds, trouble = _seconds_of(asked)
+        if trouble:
+            return self._waited(attempt, None)[0], f"RetryableError asked for a delay that {trouble}; ignored"
+        if seconds > self.max_delay:
+            return self.max_delay, f"the delay asked for ({seconds:g} s) is above max_delay; waiting {self.max_delay:g} s"
+        return seconds, None
+
+    def _waited(self, attempt: int, error: BaseException | None) -> tuple[float, str | None]:
+        if isinstance(self.wait, Exponential):
+            return self.wait.seconds(attempt, self.max_delay), None
+        if isinstance(self.wait, float):
+            return self.wait, None
+        seconds, trouble = _ask(self.wait, attempt, error)
+        if trouble is None:
+            endless = seconds > LONGEST and not _is_tenacity(self.wait)  # tenacity's own growth has no end
+            warning = f"the wait of the retry policy is {seconds:g} s; waiting {self.max_delay:g} s" if endless else None
+            return min(seconds, self.max_delay), warning
+        instead = _FALLBACK.seconds(attempt, self.max_delay)
+        return instead, f"the wait of the retry policy {trouble}; the default back-off is used ({instead:g} s)"
+
+    def with_attempts(self, attempts: int | None) -> Retry:
+        """The same policy with another number of executions."""
+        return replace(self, attempts=attempts)
+
+    def to_json(self) -> dict[str, Any]:
+        """What of the policy can be stored; ``on``, ``never`` and a wait of one's own (kind "custom") cannot."""
+        return {
+            "attempts": self.attempts,
+            "on_partial": self.on_partial,
+            "max_delay": self.max_delay,
+            "wait": _wait_to_json(self.wait),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any] | str, base: Retry | None = None) -> Retry:
+        """What `to_json` gave; what was not stored comes from ``base``, else from the defaults.
+
+        Raises: InvalidOption.
+        """
+        found = json.loads(stored) if isinstance(stored, str) else stored
+        base = base or cls()
+        return cls(
+            attempts=found.get("attempts", base.attempts),
+            wait=_wait_from_json(found.get("wait"), base.wait),
+            on=base.on,
+            never=base.never,
+            on_partial=found.get("on_partial", base.on_partial),
+            max_delay=found.get("max_delay", base.max_delay),
+        )
+
+
+def coerce_retry(value: Any) -> Retry:
+    """A policy from what people write: a `Retry`, a number of executions, its JSON, or None for no retry.
+
+    Raises: InvalidOption.
+    """
+    if isinstance(value, Retry):
+        return value
+    if value is None:
+        return Retry()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Retry(attempts=value)
+    if isinstance(value, Mapping):
+        return Retry.from_json(value)
+    message = f"retry must be a Retry, a number of attempts, or None for no retry; it is {value!r}"
+    raise InvalidOption(message)
+
+
+# -- checks ------------------------------------------------------------------------------------------
+
+_set = object.__setattr__
+
+
+def _check_attempts(value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ATTEMPTS:
+        message = (
+            "retry attempts must be a whole number of executions from 1 (no retry) on, or None for no limit; "
+            f"it is {value!r}"
+        )
+        raise InvalidOption(message)
+
+
+def _cap(value: Any) -> float:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if value is None or value == inf:
+        return UNCAPPED
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST:
+        return float(value)
+    message = f"retry max_delay must be a number of seconds above 0 (at most ten years), or None; it is {value!r}"
+    raise InvalidOption(message)
+
+
+def _wait(value: Any, cap: float) -> Any:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if value is None:
+        return DEFAULT_WAIT
+    if callable(value) or isinstance(value, Exponential):
+        return value
+    seconds = _number("wait", value, at_least=0)
+    if seconds > cap:
+        message = f"retry wait is {seconds:g} s and max_delay {cap:g} s: give a max_delay of at least the wait"
+        raise InvalidOption(message)
+    return seconds
+
+
+def _errors(name: str, value: Any) -> Errors:
+    classes = value if isinstance(value, (tuple, list, set, frozenset)) else (value,)
+    for one in classes:
+        if not (isinstance(one, type) and issubclass(one, BaseException)):
+            message = f"retry {name} must be exception classes; it has {one!r}"
+            raise InvalidOption(message)
+    return tuple(classes)
+
+
+# -- asking somebody else's wait ---------------------------------------------------------------------
+
+
+def _ask(wait: Any, attempt: int, error: BaseException | None) -> tuple[float, str | None]:
+    """Seconds (perhaps infinite, for tenacity's uncapped growth), or what is wrong with the answer."""
+    tenacity = _is_tenacity(wait)
+    try:
+        answer = wait(_state(attempt, error)) if tenacity else wait(attempt)
+    except OverflowError:
+        return (inf, None) if tenacity else (0.0, "raised OverflowError")
+    except Exception as trouble:  # noqa: BLE001 - the job's own error must survive it
+        return 0.0, f"raised {type(trouble).__name__}"
+    if tenacity and isinstance(answer, (int, float)) and answer > LONGEST:
+        return inf, None
+    return _seconds_of(answer)
+
+
+def _seconds_of(answer: Any) -> tuple[float, str | None]:
+    try:
+        seconds = float(answer.total_seconds() if isinstance(answer, timedelta) else answer)
+    except OverflowError:
+        return 0.0, "is endless"
+    except Exception:  # noqa: BLE001
+        return 0.0, f"is no number but {type(answer).__name__}"
+    if isinstance(answer, (bool, str)):
+        return 0.0, f"is no number but {type(answer).__name__}"
+    if not isfinite(seconds):
+        return 0.0, "is NaN" if isnan(seconds) else "is endless" if seconds > 0 else "is negative"
+    return (0.0, "is negative") if seconds < 0 else (seconds, None)
+
+
+def _is_tenacity(wait: Any) -> bool:
+    module = sys.modules.get("tenacity.wait")  # not loaded: then nobody can have an object of it
+    return module is not None and isinstance(wait, module.wait_base)
+
+
+def _state(attempt: int, error: BaseException | None) -> Any:
+    from tenacity import RetryCallState  # noqa: PLC0415 - seldom, and slow to import
+
+    state = RetryCallState(None, None, (), {})  # type: ignore[arg-type]
+    state.attempt_number = attempt
+    error = error or RetryableError("partial")
+    state.set_exception((type(error), error, error.__traceback__))
+    return state
+
+
+# -- stored waits ------------------------------------------------------------------------------------
+
+
+def _wait_to_json(wait: Any) -> dict[str, Any]:
+    if isinstance(wait, float):
+        return {"kind": "fixed", "seconds": wait}
+    if not isinstance(wait, Exponential):
+        wait = _known_tenacity(wait)
+    if isinstance(wait, float):
+        return {"kind": "fixed", "seconds": wait}
+    if wait is None:
+        return {"kind": "custom"}
+    stored = {"kind": "exponential", "base": wait.base, "factor": wait.factor, "jitter": wait.jitter}
+    return stored if wait.maximum is None else {**stored, "maximum": wait.maximum}
+
+
+def _known_tenacity(wait: Any) -> Exponential | float | None:
+    """The two plain waits of tenacity in our own words; None for all others."""
+    module = sys.modules.get("tenacity.wait")
+    if module is None:
+        return None
+    try:
+        if type(wait) in {module.wait_fixed, module.wait_none}:
+            return _number("wait", wait.wait_fixed, at_least=0)
+        if type(wait) is module.wait_exponential and wait.min <= wait.multiplier:
+            maximum = None if wait.max > LONGEST else wait.max
+            return Exponential(wait.multiplier, wait.exp_base, jitter=False, maximum=maximum)
+    except InvalidOption:
+        pass
+    return None
+
+
+def _wait_from_json(stored: Any, base: Any) -> Any:
+    kind = stored.get("kind") if isinstance(stored, Mapping) else None
+    if kind == "fixed":
+        return stored.get("seconds")
+    if kind == "exponential":
+        return Exponential(**{name: value for name, value in stored.items() if name in Exponential.__slots__})
+    if kind in {"custom", None}:
+        return base
+    message = f"retry wait is of the unknown kind {kind!r}; known are exponential, fixed and custom"
+    raise InvalidOption(message)

@@ -1,0 +1,309 @@
+"""Whatever an exception does, a failure comes of it: bounded, printable, without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtrail.job.failure import Failure, describe, mask_urls, normalise
+
+
+def caught(function, *args):
+    try:
+        function(*args)
+    except BaseException as error:  # noqa: BLE001
+        return error
+    raise AssertionError
+
+
+def fail(error):
+    raise error
+
+
+def of(error, **options):
+    return describe(caught(fail, error), **options)
+
+
+class NeedsMore(Exception):
+    def __init__(self, one, two):
+        super().__init__(one)
+        self.lock = threading.Lock()
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+    __repr__ = __str__
+
+
+class ExitsWhenPrinted(Exception):
+    def __str__(self):
+        return sys.exit(1)
+
+
+class Huge(Exception):
+    asked = 0
+
+    def __str__(self):
+        type(self).asked += 1
+        return "x" * 50_000_000
+
+
+class Own(BaseException):
+    pass
+
+
+def local_class():
+    class Local(Exception):
+        pass
+
+    return Local("inside")
+
+
+# -- messages ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "name", "message"),
+    [
+        (ValueError("no"), "ValueError", "no"),
+        (ValueError(), "ValueError", ""),
+        (KeyError("price"), "KeyError", "'price'"),
+        (NeedsMore(1, 2), f"{__name__}.NeedsMore", "1"),
+        (Unprintable(), f"{__name__}.Unprintable", "<unprintable Unprintable>"),
+        (ExitsWhenPrinted(), f"{__name__}.ExitsWhenPrinted", "<unprintable ExitsWhenPrinted>"),
+        (local_class(), f"{__name__}.local_class.<locals>.Local", "inside"),
+        (SystemExit(), "SystemExit", "job called exit (0)"),
+        (SystemExit(0), "SystemExit", "job called exit (0)"),
+        (SystemExit(3), "SystemExit", "job called exit (3)"),
+        (SystemExit("text"), "SystemExit", "job called exit (text)"),
+        (KeyboardInterrupt(), "KeyboardInterrupt", "job raised KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit", "job raised GeneratorExit"),
+        (Own("why"), f"{__name__}.Own", "job raised Own: why"),
+        (asyncio.CancelledError(), "asyncio.exceptions.CancelledError", "job raised CancelledError, and nobody had asked it to stop"),
+        (ValueError("nul\x00 and \udc80"), "ValueError", "nul\\x00 and \\udc80"),
+    ],
+)
+def test_what_it_says(error, name, message):
+    failure = of(error)
+    assert (failure.type, failure.message) == (name, message)
+    assert name in failure.traceback
+    assert len(failure.fingerprint) == 16
+
+
+def test_fifty_megabytes_are_asked_for_once_and_cut():
+    Huge.asked = 0
+    started = time.perf_counter()
+    failure = of(Huge())
+    assert time.perf_counter() - started < 2
+    assert Huge.asked == 1
+    assert "characters left out" in failure.message
+    assert len(failure.message.encode()) <= 16_384
+    assert len(failure.traceback.encode()) <= 49_152
+
+
+@given(st.text(st.characters(), max_size=2_000), st.integers(400, 1_000))
+def test_always_within_the_limit_and_storable(text, limit):
+    failure = of(ValueError(text), limit=limit)
+    assert len(failure.message.encode()) + len(failure.traceback.encode()) <= limit
+    assert "\x00" not in failure.message + failure.traceback
+    assert Failure.from_json(failure.to_json()) == failure
+
+
+def test_a_text_of_another_shape_is_still_shown():
+    assert Failure.from_json("killed its worker 3 times").message == "killed its worker 3 times"
+    assert Failure.from_json("[1]").message == "[1]"
+    assert Failure.from_json('{"type":"X"}') == Failure("X", "", "", "", "")
+
+
+# -- chains and groups -------------------------------------------------------------------------------
+
+
+def test_causes_are_told_the_first_first():
+    def chained():
+        try:
+            fail(KeyError("first"))
+        except KeyError as error:
+            raise ValueError("second") from error
+
+    text = describe(caught(chained)).traceback
+    assert text.index("first") < text.index("direct cause") < text.index("second")
+
+
+def test_a_suppressed_context_is_not_told():
+    def suppressed():
+        try:
+            fail(KeyError("first"))
+        except KeyError:
+            raise ValueError("second") from None
+
+    assert "first" not in describe(caught(suppressed)).traceback
+
+
+def test_causes_that_loop():
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+    text = of(one).traceback
+    assert text.count("ValueError: one") == 1
+    assert text.count("ValueError: two") == 1
+
+
+def test_a_long_chain_is_cut():
+    error = ValueError("last")
+    link = error
+    for number in range(10_000):
+        link.__cause__ = ValueError(f"cause {number}")
+        link = link.__cause__
+    text = of(error).traceback
+    assert "earlier errors" in text
+    assert text.count("direct cause") < 20
+    assert text.endswith("ValueError: last")
+
+
+def test_a_thousand_members_show_ten():
+    group = ExceptionGroup("many", [ValueError(f"member {n}") for n in range(1_000)])
+    failure = of(group)
+    assert failure.message == "many (1000 sub-exceptions)"
+    assert failure.traceback.count("ValueError: member") == 10
+    assert "and 990 more" in failure.traceback
+
+
+def test_groups_within_groups_are_bounded():
+    group = ExceptionGroup("leaf", [ValueError("x")] * 10)
+    for _ in range(8):
+        group = ExceptionGroup("nest", [ExceptionGroup("nest", [group, ValueError("y")]) for _ in range(10)])
+    started = time.perf_counter()
+    assert len(of(group).traceback) <= 49_152
+    assert time.perf_counter() - started < 1
+
+
+def test_notes_are_kept():
+    error = ValueError("x")
+    error.add_note("see the manual")
+    assert "see the manual" in of(error).traceback
+
+
+# -- frames ------------------------------------------------------------------------------------------
+
+
+def module(name, source, **names):
+    """A function ``call`` that lives in a module of this name."""
+    space = {"__name__": name, **names}
+    exec(compile(source, f"/{name.replace('.', '/')}.py", "exec"), space)  # noqa: S102 - the module's name is what is tested
+    return space["call"]
+
+
+def test_our_own_frames_are_left_out():
+    user = module("shop.sync", "def call():\n    secret = 'local value'\n    raise ValueError('x')")
+    step = module("jobtrail.engine.context", "def call():\n    inner()", inner=user)
+    body = module("shop.body", "def call():\n    inner()", inner=step)
+    loop = module("concurrent.futures.thread", "def call():\n    inner()", inner=body)
+    engine = module("jobtrail.engine.run", "def call():\n    inner()", inner=loop)
+    failure = describe(caught(engine).with_traceback(caught(engine).__traceback__.tb_next))
+    assert "/shop/body.py" in failure.traceback
+    assert "/shop/sync.py" in failure.traceback
+    assert "jobtrail" not in failure.traceback
+    assert "concurrent" not in failure.traceback
+    assert "local value" not in failure.traceback
+    assert failure.origin == "shop.sync:call"
+
+
+def test_an_error_of_our_own_keeps_its_frames():
+    engine = module("jobtrail.engine.run", "def call():\n    raise ValueError('x')")
+    error = caught(engine)
+    failure = describe(error.with_traceback(error.__traceback__.tb_next))
+    assert "/jobtrail/engine/run.py" in failure.traceback
+    assert failure.origin == "jobtrail.engine.run:call"
+
+
+def test_endless_recursion_is_cut():
+    def deeper(n):
+        return deeper(n + 1)
+
+    failure = describe(caught(deeper, 0))
+    assert failure.type == "RecursionError"
+    assert "frames left out" in failure.traceback
+    assert failure.traceback.count("in deeper") <= 40
+
+
+def test_an_error_without_traceback():
+    failure = describe(ValueError("never raised"))
+    assert failure.traceback == "ValueError: never raised"
+    assert failure.origin == ""
+
+
+# -- secrets -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("postgresql://me:s3cret@db/x failed", "postgresql://me:***@db/x failed"),
+        ("redis://:pw@host", "redis://:***@host"),
+        ("a://u:p@ss@h and b://u:q@h", "a://u:***@h and b://u:***@h"),
+        ("http://host:80/path@x", "http://host:80/path@x"),
+        ("mail me@host: no", "mail me@host: no"),
+    ],
+)
+def test_passwords_in_urls_are_masked(text, masked):
+    assert mask_urls(text) == masked
+
+
+def test_a_failure_shows_no_password():
+    try:
+        try:
+            fail(KeyError("mysql://u:hidden@h"))
+        except KeyError as first:
+            first.add_note("mysql://u:hidden@h")
+            fail(ValueError("mysql://u:hidden@h"))
+    except ValueError as error:
+        failure = describe(error)
+    assert "hidden" not in failure.to_json()
+
+
+def test_masking_is_linear():
+    started = time.perf_counter()
+    mask_urls("a://" + "b:" * 500_000)
+    mask_urls("x" * 1_000_000 + "://")
+    assert time.perf_counter() - started < 1
+
+
+# -- fingerprints ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("row 3 of 17", "row 4,000 of 2"),
+        ("no 'EWR' here", "no 'JFK' here"),
+        ('key "a b"', 'key "c"'),
+        ("cannot read /srv/in/a.csv: gone", "cannot read /tmp/b: gone"),
+        ("job 01890a5d-ac96-774b-bcce-b302099a8057", "job 01890a5d-ac96-774b-bcce-b302099a8058"),
+        ("object at 0x7f00", "object at 0x7f11aa"),
+        ("https://a/b?c=1 is down", "https://d is down"),
+    ],
+)
+def test_one_cause_has_one_fingerprint(one, two):
+    assert normalise(one) == normalise(two)
+    assert of(ValueError(one)).fingerprint == of(ValueError(two)).fingerprint
+
+
+def test_different_causes_differ():
+    def elsewhere():
+        raise ValueError("a")
+
+    prints = {
+        of(ValueError("a")).fingerprint,
+        of(ValueError("b")).fingerprint,
+        of(TypeError("a")).fingerprint,
+        describe(caught(elsewhere)).fingerprint,
+    }
+    assert len(prints) == 4
+    assert normalise("can't open what isn't") == "can't open what isn't"
