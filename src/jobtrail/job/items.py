@@ -1,19 +1,23 @@
-"""The rule that turns item counts into completed, partial or failed; keys and limits of items."""
+"""What the items of a job say about it: counts, the limit of failures, the outcome, and the keys."""
 
 from __future__ import annotations
 
-import math
+import json
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from hashlib import blake2b
+from math import isfinite
 from typing import Any
 from uuid import UUID
 
 from jobtrail.errors import InvalidOption, UsageError
 
-KEY_LIMIT = 512  # characters
-ENOUGH_FOR_A_SHARE = 20  # items; a share of fewer says nothing yet
+from .jsonvalue import safe_text
+
+KEY_LIMIT = 512
+SHARE_FROM = 20
+"""A share of failures is not judged before this many items where the total is unknown."""
 
 
 class ItemOutcome(StrEnum):
@@ -26,7 +30,7 @@ class ItemOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many items ended in which way."""
+    """How many items ended how."""
 
     ok: int = 0
     failed: int = 0
@@ -34,12 +38,12 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All items with an outcome."""
+        """All that have an outcome."""
         return self.ok + self.failed + self.skipped
 
     @property
     def share_failed(self) -> float:
-        """Failed ones among all, 0 to 1; 0 where there are none."""
+        """0.0 to 1.0; 0.0 of nothing."""
         return self.failed / self.total if self.total else 0.0
 
     def __add__(self, other: Counts) -> Counts:
@@ -49,104 +53,144 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class FailedItemsLimit:
-    """``max_failed_items``: a number, or a share of all; over it the job stops and fails."""
+    """How many items may fail before a body is stopped: a ``count``, or a ``share`` of all."""
 
-    number: int | None = None
+    count: int | None = None
     share: float | None = None
 
     @classmethod
-    def parse(cls, value: Any) -> FailedItemsLimit:
-        """A whole number from 0, or a share above 0 and up to 1 (1.0 is all of them).
+    def parse(cls, value: Any) -> FailedItemsLimit | None:
+        """From ``max_failed_items``: a whole number from 0 on, a share above 0 and up to 1.0, or None for no limit.
+
+        ``1`` is one item, ``1.0`` all of them.
 
         Raises: InvalidOption.
         """
+        if value is None or isinstance(value, FailedItemsLimit):
+            return value
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return cls(number=value)
-        if isinstance(value, float) and math.isfinite(value) and 0 < value <= 1:
+            return cls(count=value)
+        if isinstance(value, float) and isfinite(value) and 0 < value <= 1:
             return cls(share=value)
-        message = f"max_failed_items must be a whole number from 0, or a share such as 0.05; it is {value!r}"
+        message = (
+            "max_failed_items must be a whole number from 0 on, or a share above 0.0 and up to 1.0, "
+            f"or None for no limit; it is {value!r}"
+        )
         raise InvalidOption(message)
 
-    def exceeded(self, counts: Counts, expected_total: int | None) -> bool:
-        """Is the limit passed? A share is judged against the expected total, or, where that is not known,
-        against what has been counted so far once there are 20 items.
-        """
-        if self.number is not None:
-            return counts.failed > self.number
-        share = self.share or 0.0
-        if expected_total:
-            return counts.failed > share * expected_total
-        return counts.total >= ENOUGH_FOR_A_SHARE and counts.failed > share * counts.total
+    def exceeded(self, counts: Counts, expected_total: int | None = None) -> bool:
+        """Whether more items failed than may.
 
-    def __str__(self) -> str:
-        """As it was given."""
-        return str(self.number if self.number is not None else self.share)
+        A share is taken of ``expected_total`` where that is known (or of the items counted, if they are more),
+        else of the items so far, but not before there are 20.
+        """
+        if self.count is not None:
+            return counts.failed > self.count
+        if self.share is None:
+            return False
+        if expected_total is None:
+            return counts.total >= SHARE_FROM and counts.share_failed > self.share
+        whole = max(expected_total, counts.total)
+        return whole > 0 and counts.failed / whole > self.share
 
 
 def outcome_of(
     counts: Counts, *, unreached: bool, stopped_reason: str | None, has_items: bool
 ) -> tuple[str, str | None]:
-    """(status, note) for a body that returned.
+    """The status that a body's items give it, and a sentence for people or None.
 
-    ========================================  =========  ==========================
-    items                                     status     note
-    ========================================  =========  ==========================
-    no loop over items                        completed
-    a loop, and no item in it                 completed  nothing to do
-    all ok, or ok and skipped                 completed
-    all skipped                               completed  all N items were skipped
-    all failed                                failed     all N items failed
-    some failed                               partial    n of N items failed
-    the loop was left, and nobody said why    partial    not all items were reached
-    the loop was left by ``ctx.stop(reason)`` as above   the reason
-    ========================================  =========  ==========================
+    ====================================  =========  ==============================
+    items                                 status     note
+    ====================================  =========  ==============================
+    no loop at all                        completed  –
+    loop left early, no ``stop(reason)``  partial    the loop was left early …
+    none                                  completed  nothing to do
+    all ok, or ok and skipped             completed  –
+    all skipped                           completed  all 3 items were skipped
+    all failed                            failed     all 3 items failed
+    failed beside ok or skipped           partial    1 of 3 items failed
+    ====================================  =========  ==============================
+
+    A loop left with ``stop(reason)`` is judged by the items it reached, and the note tells the reason.
     """
     if not has_items:
         return "completed", None
-    left = unreached and stopped_reason is None
-    if counts.failed and counts.failed == counts.total:
-        return "failed", _all(counts.total, "failed")
-    if counts.failed:
-        rest = "; not all items were reached" if left else ""
-        return "partial", f"{counts.failed} of {counts.total} items failed{rest}"
-    if left:
-        return "partial", "not all items were reached"
-    if stopped_reason is not None and unreached:
-        return "completed", f"stopped early: {stopped_reason}"
+    if unreached and stopped_reason is None:
+        return "partial", _left_early(counts)
+    status, note = _judge(counts)
+    if stopped_reason is None:
+        return status, note
+    stopped = f"stopped: {stopped_reason}" if stopped_reason else "stopped by the body"
+    return status, f"{note}; {stopped}" if note and counts.total else stopped
+
+
+def _judge(counts: Counts) -> tuple[str, str | None]:
     if counts.total == 0:
         return "completed", "nothing to do"
+    if counts.failed == counts.total:
+        return "failed", _all(counts.total, "failed")
+    if counts.failed:
+        return "partial", f"{counts.failed:,} of {counts.total:,} items failed"
     if counts.skipped == counts.total:
-        return "completed", _all(counts.total, "was skipped" if counts.total == 1 else "were skipped")
+        return "completed", _all(counts.total, "skipped")
     return "completed", None
 
 
 def _all(total: int, what: str) -> str:
-    return f"the only item {what}" if total == 1 else f"all {total} items {what}"
+    if total == 1:
+        return "the only item failed" if what == "failed" else "the only item was skipped"
+    return f"all {total:,} items {'failed' if what == 'failed' else 'were skipped'}"
+
+
+def _left_early(counts: Counts) -> str:
+    failed = f", {counts.failed:,} of them failed" if counts.failed else ""
+    return f"the loop was left early after {counts.total:,} item{'' if counts.total == 1 else 's'}{failed}"
 
 
 def item_key(value: Any) -> str:
-    """The canonical text of a key: text, whole number, date, time, UUID, or a tuple of these.
+    """The text under which an item is recorded, at most 512 characters; equal values give equal texts.
 
-    Raises: UsageError for anything else. Longer keys than 512 characters keep their beginning and a hash.
+    A key is a str, an int, a date, a datetime, a UUID, or a tuple of those. A datetime with an offset is
+    written in UTC. A longer text keeps its beginning and ends in a hash of the whole.
+
+    Raises: UsageError for any other type.
     """
     text = value if type(value) is str else _key_text(value)
-    if len(text) <= KEY_LIMIT and text.isprintable():
+    if len(text) <= KEY_LIMIT and text.isascii() and "\x00" not in text:
         return text
-    text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    text = safe_text(text, 12 * len(text))
     if len(text) <= KEY_LIMIT:
         return text
-    return f"{text[: KEY_LIMIT - 33]}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return f"{text[: KEY_LIMIT - 33]}~{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def _key_text(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, date, datetime, UUID, tuple)):
-        message = (
-            f"the key of an item must be text, a whole number, a date, a UUID or a tuple of these, "
-            f"not {type(value).__name__}; say key=lambda item: …"
-        )
-        raise UsageError(message)
     if isinstance(value, tuple):
-        return "|".join(item_key(part).replace("|", "\\|") for part in value)
-    if isinstance(value, (date, datetime)):
+        return json.dumps([_key_part(part) for part in value], ensure_ascii=False, separators=(",", ":"))
+    return str(_key_part(value))
+
+
+def _key_part(value: Any) -> Any:
+    if isinstance(value, bool):
+        return _refuse_key(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, datetime):
+        return value.isoformat() if value.tzinfo is None else f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+    if isinstance(value, date):
         return value.isoformat()
-    return str(value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_key_part(part) for part in value]
+    return _refuse_key(value)
+
+
+def _refuse_key(value: Any) -> Any:
+    message = (
+        f"the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is a {type(value).__name__}: "
+        "give key= a function that returns one"
+    )
+    raise UsageError(message)
