@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
@@ -64,9 +65,12 @@ class Maker:
         """Store a job that may meet another."""
         return self.store.submit(new, rules)
 
-    def pending(self, task: str = "sync", args: str = "{}", *, labels: Mapping[str, str] | None = None, **rest: Any) -> str:
+    def pending(
+        self, task: str = "sync", args: str = "{}", *, labels: Mapping[str, str] | None = None, **rest: Any
+    ) -> str:
         """The id of a stored job."""
-        return self.store.submit(new_job(task, args, **rest), Rules(labels=labels)).id
+        kept = dumps(dict(labels)) if labels else None
+        return self.store.submit(new_job(task, args, labels=kept, **rest), Rules(labels=labels)).id
 
     def unit_job(self, one: Unit | None = None, args: str = "{}", *, if_active: str = "same", **rest: Any) -> Submitted:
         """Submit a job of a unit."""
@@ -77,9 +81,7 @@ class Maker:
     def claim(self, limit: int = 100, *, queue: str = "default", now: Any = None) -> list[Claim]:
         """Claim what is due."""
         at = now or self.store.now()
-        return self.store.write(
-            lambda conn: jobs.claim(conn, self.store.dialect, queue, limit, self.worker, at)
-        )
+        return self.store.write(lambda conn: jobs.claim(conn, self.store.dialect, queue, limit, self.worker, at))
 
     def apply(self, *given: Move, ledgers: Any = None) -> list[Move]:
         """Write moves; those that moved nothing."""
@@ -87,11 +89,21 @@ class Maker:
             lambda conn: jobs.apply(conn, self.store.dialect, given, self.store.now(), ledgers=ledgers)
         )
 
-    def finish(self, claim: Claim, to: Status = Status.COMPLETED, *, ledgers: Any = None, now: Any = None, **rest: Any) -> list[Move]:
+    def finish(
+        self, claim: Claim, to: Status = Status.COMPLETED, *, ledgers: Any = None, now: Any = None, **rest: Any
+    ) -> list[Move]:
         """End a run."""
         return self.apply(moves.finished(subject(claim), now or self.store.now(), to, **rest), ledgers=ledgers)
 
-    def ended(self, task: str = "sync", to: Status = Status.COMPLETED, *, now: Any = None, error: str | None = None, **rest: Any) -> str:
+    def ended(
+        self,
+        task: str = "sync",
+        to: Status = Status.COMPLETED,
+        *,
+        now: Any = None,
+        error: str | None = None,
+        **rest: Any,
+    ) -> str:
         """The id of a job that has run and ended."""
         job_id = self.pending(task, **rest)
         (claim,) = [one for one in self.claim(now=now, queue=rest.get("queue", "default")) if one.id == job_id]

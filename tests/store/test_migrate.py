@@ -75,7 +75,9 @@ def test_indexes_equal_those_of_the_tables(database: Database) -> None:
 def _indexes(database: Database) -> dict[str, str]:
     if database.is_sqlite:
         # Items have no rowid, which only the table's own text says.
-        query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'index' OR name = 'jobtrail_items')"
+        query = (
+            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'index' OR name = 'jobtrail_items')"
+        )
     else:
         query = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
     with database.connect() as conn:

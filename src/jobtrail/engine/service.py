@@ -226,4 +226,4 @@ class Service:
         self.make_ready()
         with self.store.read() as conn:
             page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
-        return [Job(self.store, row.id, row=row) for row in page.rows]
+        return [Job(self.store, row.id) for row in page.rows]

@@ -1,1 +1,618 @@
-"""Temporary."""
+"""Finding jobs: the filter grammar, pages newest first, and counts that say where they stop.
+
+A filter is words: ``status:failed task:sync_weather source:weather/* period:2013-02 after:2d error:timeout
+args.airport:EWR label:tenant=acme "free text"``. One key given twice means either, different keys mean both, a
+leading ``-`` means not, ``*`` at the end stands for any rest.
+
+What has an index is answered by the database over all jobs. Arguments, free text, the file's name and the
+text of an error have none: for them the newest 20,000 jobs that the other words leave are looked at, and the
+page says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Text, and_, cast, false, func, not_, or_, select, union_all
+from sqlalchemy import text as sql
+
+from jobtrail.errors import InvalidFilter
+from jobtrail.job.model import ACTIVE, FINAL, LEAST_URGENT, MOST_URGENT, Outcome, Status
+
+from .tables import job_labels, jobs, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, TextClause
+
+NEWEST = 20_000
+COUNT_CAP = 10_000
+PAGE = 1000
+SUMMARY = 200  # characters of an error's message in a list
+
+IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of")
+TIMES = ("after", "before")
+LOOKED_AT = ("error", "file")
+WORDS = (*IN_SQL, *TIMES, *LOOKED_AT)
+ARGUMENT = "args."
+TEXT = "text"
+_TEXTS = ("args", "error", "note", "task", "source", "period", "file", "labels", "reason", "context")
+
+LONGEST = 4000  # characters of a filter
+
+_TOKEN = re.compile(
+    r'\s*(?P<minus>-?)(?:(?P<key>[A-Za-z_][^\s:"]*):)?(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<plain>[^\s"]+))(?=\s|$)'
+)
+_NO_VALUE = re.compile(r"[A-Za-z_][^\s:]*:")
+_AGO = re.compile(r"(\d{1,6})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+_HASH = re.compile(r"[0-9a-f]{32}")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+IDS = ("id", "worker", "rerun_of")
+# What the partial indexes of a status say in their condition; a query must say it too.
+_OPEN = "status NOT IN ('pending', 'running', 'completed')"
+_DUE = "status = 'pending' AND run_at IS NOT NULL"
+_BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
+_HELD = "status IN ('running', 'cancelling')"
+FEW = 5000  # jobs; up to so many of a status are found through its index first
+
+
+# -- the grammar -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One value of a key; ``prefix`` is set where it ended in a star."""
+
+    value: str
+    prefix: bool = False
+
+    def matches(self, text: str) -> bool:
+        """Is the text this value, or does it begin with it?"""
+        return text.startswith(self.value) if self.prefix else text == self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """All values of one key with one sign: any of them fits, or none may."""
+
+    key: str
+    words: tuple[Word, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter that was read; all of its terms must hold."""
+
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def narrow(self) -> tuple[Term, ...]:
+        """The terms that the database answers."""
+        return tuple(term for term in self.terms if not _looked_at(term))
+
+    @property
+    def wide(self) -> tuple[Term, ...]:
+        """The terms for which each job is looked at."""
+        return tuple(term for term in self.terms if _looked_at(term))
+
+
+def _looked_at(term: Term) -> bool:
+    if term.key == "error":
+        return not all(_FINGERPRINT.fullmatch(word.value) for word in term.words)
+    return term.key in LOOKED_AT or term.key == TEXT or term.key.startswith(ARGUMENT)
+
+
+def parse(text: str) -> Filter:
+    """Read a filter.
+
+    Raises: InvalidFilter, naming the word that is wrong and the words that there are.
+    """
+    if len(text) > LONGEST:
+        message = f"a filter has at most {LONGEST} characters; this one has {len(text)}"
+        raise InvalidFilter(message)
+    grouped: dict[tuple[str, bool], list[Word]] = {}
+    free = 0
+    for key, value, quoted, negated in _tokens(text):
+        if key is None:
+            # Several free texts must all be there, so each is a term of its own.
+            grouped[f"{TEXT} {free}", negated] = [Word(value.lower())]
+            free += 1
+            continue
+        grouped.setdefault((key, negated), []).extend(_words(key, value, quoted=quoted))
+    return Filter(tuple(Term(key.split(" ")[0], tuple(words), negated) for (key, negated), words in grouped.items()))
+
+
+def _tokens(text: str) -> Iterator[tuple[str | None, str, bool, bool]]:
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        found = _TOKEN.match(text, place)
+        if found is None:
+            rest = text[place:].strip()
+            message = (
+                f"the filter cannot be read from '{rest[:40]}' on: a quotation mark is not closed, or stands in a word"
+            )
+            raise InvalidFilter(message)
+        place = found.end()
+        key, quoted = found["key"], found["quoted"]
+        if key is None and quoted is None and _NO_VALUE.fullmatch(found["plain"]):
+            message = f"'{found['plain']}' needs a value behind the colon, as in status:failed"
+            raise InvalidFilter(message)
+        value = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else found["plain"]
+        _check_key(key)
+        yield key, value, quoted is not None, bool(found["minus"])
+
+
+def _check_key(key: str | None) -> None:
+    if key is None or key in WORDS or (key.startswith(ARGUMENT) and len(key) > len(ARGUMENT)):
+        return
+    message = f"a filter knows no '{key}:'; there are: {', '.join(f'{word}:' for word in sorted(WORDS))}, args.NAME: (or put it in quotation marks to search for the text)"
+    raise InvalidFilter(message)
+
+
+def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
+    if key in TIMES:
+        _check_time(key, value)
+        return [Word(value)]
+    if key == "status":
+        return [Word(state) for state in _states(value)]
+    if key == "outcome" and value not in {*Outcome, "none"}:
+        message = f"there is no outcome '{value}'; there are: success, partial, error, none"
+        raise InvalidFilter(message)
+    star = value.endswith("*") and not quoted
+    body = value[:-1] if star else value
+    if "*" in body and not quoted:
+        message = f"'{key}:{value}': a star may stand at the end only; put the value in quotation marks if it is meant"
+        raise InvalidFilter(message)
+    if key in IN_SQL and not (body.isprintable() and body.isascii()) and ("\0" in body or not _is_unicode(body)):
+        message = f"the value of '{key}:' holds a character that no database stores"
+        raise InvalidFilter(message)
+    return [Word(body.lower() if key == "error" or key in IDS else body, star)]
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _states(value: str) -> list[str]:
+    groups = {"active": ACTIVE, "final": FINAL}
+    if value in groups:
+        return sorted(groups[value])
+    if value in set(Status):
+        return [value]
+    message = f"there is no status '{value}'; there are: active, final, {', '.join(Status)}"
+    raise InvalidFilter(message)
+
+
+def _check_time(key: str, value: str) -> None:
+    if _moment(value, datetime(2020, 1, 1, tzinfo=UTC)) is None:
+        message = f"'{key}:{value}' is no time; say 30m, 12h, 2d, 1w, or a date such as 2013-05-01 or 2013-05-01T06:00"
+        raise InvalidFilter(message)
+
+
+def _moment(value: str, now: datetime) -> datetime | None:
+    ago = _AGO.fullmatch(value)
+    try:
+        if ago is not None:
+            return now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
+        moment = datetime.fromisoformat(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+# -- what the database answers -----------------------------------------------------------------------
+
+
+def smallest_id(moment: datetime) -> str:
+    """The smallest id that can have been made at this moment; ids begin with their time in milliseconds."""
+    millis = min(max(int(moment.timestamp() * 1000), 0), (1 << 48) - 1)
+    digits = f"{millis:012x}"
+    return f"{digits[:8]}-{digits[8:]}-0000-0000-000000000000"
+
+
+class _Ask(NamedTuple):
+    """What turning a term into SQL needs to know."""
+
+    conn: Connection
+    now: datetime
+
+    @property
+    def sqlite(self) -> bool:
+        return self.conn.dialect.name == "sqlite"
+
+
+def _conditions(found: Filter, ask: _Ask) -> list[ColumnElement[bool]]:
+    return [_condition(term, ask) for term in found.narrow]
+
+
+def _condition(term: Term, ask: _Ask) -> ColumnElement[bool]:
+    if term.key == "status" and not term.negated:
+        return _of_status({word.value for word in term.words}, ask)
+    condition = or_(*(_one(term.key, word, ask) for word in term.words))
+    # NULL is not the value either, so "not" must not lose it.
+    return not_(func.coalesce(condition, false())) if term.negated else condition
+
+
+def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
+    if key in TIMES:
+        edge = smallest_id(_moment(word.value, ask.now) or ask.now)
+        return jobs.c.id >= edge if key == "after" else jobs.c.id < edge
+    if key == "label":
+        return _label(word, ask)
+    if key == "unit" and not _HASH.fullmatch(word.value):
+        return jobs.c.unit.in_(select(units.c.unit).where(_same(units.c.text, word, ask)))
+    if key == "outcome" and word.value == "none":
+        return jobs.c.outcome.is_(None)
+    if key == "error":
+        return jobs.c.fingerprint == word.value
+    if key in IDS:
+        return _same_id(jobs.c[key], word)
+    return _same(jobs.c[key], word, ask)
+
+
+def _of_status(states: set[str], ask: _Ask) -> ColumnElement[bool]:
+    """Few jobs of these states are found through their index; of many, the newest are soon met anyway."""
+    plain = jobs.c.status.in_(sorted(states))
+    parts = _through_indexes(states)
+    if parts is None:
+        return plain
+    few = union_all(*parts).limit(FEW + 1).subquery()
+    number = ask.conn.execute(select(func.count()).select_from(few)).scalar_one()
+    return plain if number > FEW else and_(plain, jobs.c.id.in_(union_all(*parts)))
+
+
+def _through_indexes(states: set[str]) -> list[Any] | None:
+    if Status.COMPLETED.value in states:
+        return None
+    conditions: list[ColumnElement[bool] | TextClause] = []
+    if Status.PENDING.value in states:
+        conditions += [sql(_DUE), sql(_BEHIND)]
+    if states & {Status.RUNNING.value, Status.CANCELLING.value}:
+        conditions.append(sql(_HELD))
+    rest = sorted(states - {Status.PENDING.value, Status.RUNNING.value})
+    if rest:
+        conditions.append(and_(sql(_OPEN), jobs.c.status.in_(rest)))
+    return [select(jobs.c.id).where(condition) for condition in conditions]
+
+
+def _same(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
+    if not word.prefix:
+        return column == word.value  # type: ignore[no-any-return]
+    if not word.value:
+        return column.is_not(None)  # type: ignore[no-any-return]
+    # By code points on both databases: LIKE ignores case on SQLite, and a language's order is no prefix order.
+    ordered = column if ask.sqlite else column.collate("C")
+    return and_(ordered >= word.value, ordered < word.value + "\U0010ffff")
+
+
+def _same_id(column: Any, word: Word) -> ColumnElement[bool]:
+    if _ID.fullmatch(word.value) and not word.prefix:
+        return column == word.value  # type: ignore[no-any-return]
+    if word.prefix:
+        edges = _id_edge(word.value, "0"), _id_edge(word.value, "f")
+        return false() if None in edges else column.between(*edges)  # type: ignore[no-any-return]
+    # Its ending, as people copy it.
+    return cast(column, Text).like("%" + _escaped(word.value), escape="\\")
+
+
+def _id_edge(beginning: str, filler: str) -> str | None:
+    template = "00000000-0000-0000-0000-000000000000"
+    fits = len(beginning) <= len(template) and all(
+        (given == "-") if place == "-" else given in "0123456789abcdef"
+        for given, place in zip(beginning, template, strict=False)
+    )
+    return beginning + template[len(beginning) :].replace("0", filler) if fits else None
+
+
+def _label(word: Word, ask: _Ask) -> ColumnElement[bool]:
+    key, equals, value = word.value.partition("=")
+    if not equals:
+        found = [_same(job_labels.c.key, Word(key, word.prefix), ask)]
+    else:
+        found = [job_labels.c.key == key, _same(job_labels.c.value, Word(value, word.prefix), ask)]
+    return jobs.c.id.in_(select(job_labels.c.job_id).where(*found))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+# -- what is looked at -------------------------------------------------------------------------------
+
+
+def _seen(terms: Sequence[Term]) -> Callable[[Any], bool]:
+    checks = [(_check_of(term.key), term) for term in terms]
+
+    def fits(row: Any) -> bool:
+        return all(any(check(row, word) for word in term.words) is not term.negated for check, term in checks)
+
+    return fits
+
+
+def _check_of(key: str) -> Callable[[Any, Word], bool]:
+    if key == TEXT:
+        return _has_text
+    if key == "file":
+        return lambda row, word: word.matches(_file_name(row.file) or "") if row.file else False
+    if key == "error":
+        return _has_error
+    path = key.removeprefix(ARGUMENT).split(".")
+    return lambda row, word: _has_argument(row.args, path, word)
+
+
+def _has_text(row: Any, word: Word) -> bool:
+    texts = [getattr(row, name) for name in _TEXTS]
+    if any(word.value in text.lower() for text in texts if text):
+        return True
+    # Stored JSON escapes what is not plain; what a person types does not.
+    return any("\\" in text and word.value in _readable(text).lower() for text in (row.args, row.error) if text)
+
+
+def _readable(text: str) -> str:
+    return "\n".join(_leaves(_decoded(text)))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield _as_text(value)
+
+
+def _has_error(row: Any, word: Word) -> bool:
+    if row.fingerprint is not None and word.matches(row.fingerprint):
+        return True
+    return row.error is not None and word.value in row.error.lower()
+
+
+def _has_argument(args: str, path: Sequence[str], word: Word) -> bool:
+    value = _decoded(args)
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return word.matches(_as_text(value)) or (isinstance(value, list) and any(word.matches(_as_text(v)) for v in value))
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+
+
+def _file_name(file: str | None) -> str | None:
+    found = _decoded(file) if file else None
+    if not isinstance(found, dict):
+        return None
+    name = found.get("name") or found.get("path") or ""
+    return str(name).replace("\\", "/").rsplit("/", 1)[-1]
+
+
+# -- pages and counts --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow:
+    """A job as a list shows it; arguments, result and traceback stay in the store."""
+
+    id: str
+    task: str
+    kind: str | None
+    queue: str
+    priority: int
+    status: Status
+    outcome: Outcome | None
+    run_no: int
+    attempt: int
+    max_attempts: int | None
+    run_at: datetime | None
+    source: str | None
+    period: str | None
+    unit: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    actor: str | None
+    note: str | None
+    retry_reason: str | None
+    items_ok: int | None
+    items_failed: int | None
+    items_skipped: int | None
+    rerun_of: str | None
+    fingerprint: str | None
+    file: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Jobs, newest first. ``next`` is where the following page begins (``before=``), None at the end;
+    ``searched`` how many jobs were looked at one by one, and ``note`` what the page does not tell.
+    """
+
+    rows: list[ListRow] = field(default_factory=list)
+    next: str | None = None
+    searched: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many; ``more`` is set where there are, or may be, more than that."""
+
+    number: int
+    more: bool = False
+
+
+_PLAIN = tuple(f.name for f in fields(ListRow) if f.name not in {"file", "error"})
+_LIGHT = [*(jobs.c[name] for name in _PLAIN), jobs.c.file, func.substr(jobs.c.error, 1, 8 * SUMMARY).label("error")]
+
+
+def find(conn: Connection, text: str, *, now: datetime, limit: int = 100, before: str | None = None) -> Page:
+    """The jobs that a filter names, newest first, those made before the job ``before`` only.
+
+    Raises: InvalidFilter.
+    """
+    found = parse(text)
+    limit = min(max(limit, 1), PAGE)
+    conditions = _conditions(found, _Ask(conn, now))
+    if before is not None:
+        conditions.append(jobs.c.id < _whole_id(before))
+    if found.wide:
+        return _look(conn, found, conditions, limit)
+    rows = conn.execute(select(*_LIGHT).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)).all()
+    return Page([_read(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None)
+
+
+def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> Counted:
+    """How many jobs a filter names, exact up to ``cap``.
+
+    Raises: InvalidFilter.
+    """
+    found = parse(text)
+    conditions = _conditions(found, _Ask(conn, now))
+    if not found.wide:
+        return _counted(conn, select(jobs.c.id).where(*conditions), cap)
+    number = 0
+    looking = _Looking(conn, found, conditions)
+    for _ in looking:
+        if number == cap:
+            return Counted(cap, more=True)
+        number += 1
+    return Counted(number, more=looking.stopped)
+
+
+def status_counts(conn: Connection, cap: int = COUNT_CAP) -> dict[str, Counted]:
+    """How many jobs stand in each status, exact up to ``cap``."""
+    counted = {}
+    for status in Status:
+        parts = _through_indexes({status.value}) or [select(jobs.c.id)]
+        query = union_all(*(part.where(jobs.c.status == status.value) for part in parts))
+        counted[status.value] = _counted(conn, query, cap)
+    return counted
+
+
+def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
+    """By queue, since when its longest waiting due job waits; queues without one are not named."""
+    due = and_(sql(_DUE), jobs.c.run_at <= now)
+    oldest: dict[str, datetime] = {}
+    queue: str | None = ""
+    while True:
+        # One look into the index for each queue and priority, however long the queues are.
+        queue = conn.execute(select(func.min(jobs.c.queue)).where(sql(_DUE), jobs.c.queue > queue)).scalar()
+        if queue is None:
+            return oldest
+        looks = [
+            select(func.min(jobs.c.run_at).label("run_at")).where(
+                due, jobs.c.queue == queue, jobs.c.priority == priority
+            )
+            for priority in range(MOST_URGENT, LEAST_URGENT + 1)
+        ]
+        first = [row.run_at for row in conn.execute(union_all(*looks)) if row.run_at is not None]
+        if first:
+            oldest[queue] = min(first)
+
+
+def _counted(conn: Connection, query: Any, cap: int) -> Counted:
+    number = conn.execute(select(func.count()).select_from(query.limit(cap + 1).subquery())).scalar_one()
+    return Counted(min(number, cap), more=number > cap)
+
+
+def _whole_id(before: str) -> str:
+    if not _ID.fullmatch(before):
+        message = f"a page begins before the id of a job; '{before}' is none"
+        raise InvalidFilter(message)
+    return before
+
+
+class _Looking:
+    """Walks through the newest candidates and yields the ids of those that fit."""
+
+    def __init__(self, conn: Connection, found: Filter, conditions: list[ColumnElement[bool]]) -> None:
+        self.conn = conn
+        self.conditions = conditions
+        self.fits = _seen(found.wide)
+        names = {"id"}.union(*(_needs(term.key) for term in found.wide))
+        self.query = select(*(jobs.c[name] for name in sorted(names))).order_by(jobs.c.id.desc())
+        self.searched = 0
+        self.stopped = False
+        self.last: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        while self.searched < NEWEST:
+            size = min(PAGE, NEWEST - self.searched)
+            behind = [] if self.last is None else [jobs.c.id < self.last]
+            rows = self.conn.execute(self.query.where(*self.conditions, *behind).limit(size)).all()
+            for row in rows:
+                self.searched += 1
+                self.last = row.id
+                if self.fits(row):
+                    yield row.id
+            if len(rows) < size:
+                return
+        self.stopped = True
+
+
+def _needs(key: str) -> tuple[str, ...]:
+    if key == TEXT:
+        return _TEXTS
+    if key == "error":
+        return ("error", "fingerprint")
+    return ("file",) if key == "file" else ("args",)
+
+
+def _look(conn: Connection, found: Filter, conditions: list[ColumnElement[bool]], limit: int) -> Page:
+    looking = _Looking(conn, found, conditions)
+    ids: list[str] = []
+    full = False
+    for job_id in looking:
+        if len(ids) == limit:
+            full = True
+            break
+        ids.append(job_id)
+    rows = conn.execute(select(*_LIGHT).where(jobs.c.id.in_(ids)).order_by(jobs.c.id.desc())).all() if ids else []
+    following = ids[-1] if full else (looking.last if looking.stopped else None)
+    note = f"the newest {NEWEST:,} jobs were searched for this; older ones follow" if looking.stopped else None
+    return Page([_read(row) for row in rows], following, looking.searched, note)
+
+
+def _read(row: Any) -> ListRow:
+    values = {name: getattr(row, name) for name in _PLAIN}
+    values["status"] = Status(row.status)
+    values["outcome"] = Outcome(row.outcome) if row.outcome else None
+    return ListRow(**values, file=_file_name(row.file), error=_summary(row.error))
+
+
+_MESSAGE = re.compile(r'\{"type":\s*"(?P<type>(?:\\.|[^"\\])*)",\s*"message":\s*"(?P<message>(?:\\.|[^"\\])*)')
+
+
+def _summary(error: str | None) -> str | None:
+    """Type and the beginning of the message, out of the first part of an error's JSON."""
+    found = _MESSAGE.match(error) if error else None
+    if error is None or found is None:
+        return error and error[:SUMMARY]
+    kind, message = (_unescaped(found[name]) for name in ("type", "message"))
+    return f"{kind}: {message[:SUMMARY]}" if kind and message else (kind or message[:SUMMARY])
+
+
+def _unescaped(text: str) -> str:
+    # The last escape may have been cut through.
+    return str(_decoded(f'"{text}"') or _decoded(f'"{text.rpartition(chr(92))[0]}"') or text)
