@@ -39,18 +39,16 @@ def _call(middleware: Middleware, call_next: CallNext, run: Run) -> Awaitable[An
 
 
 async def logging_middleware(run: Run, call_next: CallNext) -> Any:
-    """Say at DEBUG that a run begins and how long it took; an error at WARNING, once."""
-    if not _log.isEnabledFor(logging.WARNING):
+    """Say at DEBUG that a run begins and how it ended."""
+    if not _log.isEnabledFor(logging.DEBUG):
         return await call_next(run)
     started = time.monotonic()
     _log.debug("%s %s attempt %s begins", run.task.name, run.claim.id, run.claim.attempt)
     try:
-        result = await call_next(run)
-    except Exception as error:
-        _log.warning("%s %s attempt %s: %s", run.task.name, run.claim.id, run.claim.attempt, type(error).__name__)
-        raise
-    _log.debug("%s %s took %.3f s", run.task.name, run.claim.id, time.monotonic() - started)
-    return result
+        return await call_next(run)
+    finally:
+        how = "returned" if run.body_error is None else f"raised {type(run.body_error).__name__}"
+        _log.debug("%s %s %s after %.3f s", run.task.name, run.claim.id, how, time.monotonic() - started)
 
 
 async def retry_middleware(run: Run, call_next: CallNext) -> Any:

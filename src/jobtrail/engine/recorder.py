@@ -48,10 +48,12 @@ class Recorder:
         self.overtaken = False
         self._flusher = flusher
         self._lock = threading.Lock()
-        self._records = Records(claim.id, claim.run_no, claim.ledger)
-        self._book = LogBook(log_limit, first_seq=first_log_seq)
+        self._log_limit = log_limit
+        self._first_log_seq = first_log_seq
+        self._records: Records | None = None  # most runs report nothing, so nothing is made for them
+        self._book: LogBook | None = None
         self._dirty = False
-        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior or {})
+        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior) if prior else {}
         self._own: dict[tuple[str, str], ItemOutcome] = {}
         self.has_items = bool(self._standing)
 
@@ -61,7 +63,7 @@ class Recorder:
         """Take an item's outcome; the newest for a key stands."""
         place = (recorded.loop, recorded.key)
         with self._lock:
-            self._records.items.append(recorded)
+            self._gathered().items.append(recorded)
             self._standing[place] = recorded.outcome
             self._own[place] = recorded.outcome
         self._touch()
@@ -96,38 +98,52 @@ class Recorder:
             share = _percent(100.0 * done / total)
         text = None if message is None else safe_text(str(message), MESSAGE_LIMIT)
         with self._lock:
-            last = self._records.progress
+            gathered = self._gathered()
+            last = gathered.progress
             kept = metadata if metadata is not None else (last.metadata if last else None)
             if metadata is not None:
                 kept, _ = encode_result(metadata, 65_536)
-            self._records.progress = Progress(share, done, total, text, kept)
+            gathered.progress = Progress(share, done, total, text, kept)
         self._touch()
 
     def log(self, line: str) -> None:
         """Take a line of the log."""
         with self._lock:
+            if self._book is None:
+                self._book = LogBook(self._log_limit, first_seq=self._first_log_seq)
             self._book.append(line)
         self._touch()
 
     # -- to the store --------------------------------------------------------------------------------
 
-    def take(self) -> Records:
-        """What has gathered since the last time; the caller writes it."""
+    def _gathered(self) -> Records:
+        if self._records is None:
+            self._records = Records(self.claim.id, self.claim.run_no, self.claim.ledger)
+        return self._records
+
+    def take(self) -> Records | None:
+        """What has gathered since the last time, if anything; the caller writes it."""
+        if self._records is None and self._book is None:
+            return None
         with self._lock:
             self._dirty = False
-            taken = self._records
-            taken.log, taken.forget_log = self._book.take()
-            self._records = Records(taken.job_id, taken.run_no, taken.ledger)
-        return taken
+            taken = self._gathered()
+            if self._book is not None:
+                log, forget = self._book.take()
+                taken.log += log
+                taken.forget_log += forget
+            self._records = None
+        return taken or None
 
     def give_back(self, records: Records) -> None:
         """The write failed: these come first in the next one."""
         with self._lock:
             newer, self._records = self._records, records
-            self._records.items += newer.items
-            self._records.progress = newer.progress or records.progress
-            self._records.log += newer.log
-            self._records.forget_log += newer.forget_log
+            if newer is not None:
+                records.items += newer.items
+                records.progress = newer.progress or records.progress
+                records.log += newer.log
+                records.forget_log += newer.forget_log
         self._touch()
 
     def flush(self) -> None:
@@ -205,15 +221,15 @@ class Flusher:
     def write(self, recorders: list[Recorder]) -> None:
         """Write for these runs in one transaction; a run that was overtaken is told so."""
         taken = [(recorder, recorder.take()) for recorder in recorders]
-        taken.sort(key=lambda pair: pair[1].job_id)
+        full = [(recorder, records) for recorder, records in taken if records is not None]
+        full.sort(key=lambda pair: pair[1].job_id)
+        if not full:
+            return
 
         def operation(conn: Connection) -> list[bool]:
             now = self._store.now()
-            return [runs.write(conn, self._store.dialect, records, now) for _, records in taken if records]
+            return [runs.write(conn, self._store.dialect, records, now) for _, records in full]
 
-        full = [(recorder, records) for recorder, records in taken if records]
-        if not full:
-            return
         try:
             written = self._store.write(operation)
         except BaseException:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import IntegrityError
+
 from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import moves
 from jobtrail.job.ids import new_id
@@ -52,7 +54,11 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
         refused = jobs.apply(conn, store.dialect, [moves.retried(subject(row), now, actor=actor, reason=reason)], now)
         return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
 
-    answer = store.write(operation, key=job_id)
+    try:
+        answer = store.write(operation, key=job_id)
+    except IntegrityError as error:
+        message = f"another job of the unit of job {job_id} was submitted in this moment"
+        raise AlreadyActive(message) from error
     if answer is not None:
         raise answer
 

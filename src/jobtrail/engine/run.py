@@ -56,6 +56,7 @@ class Run:
     stop: Stop = field(default_factory=Stop)
     on_stop: Callable[[Run], None] | None = None
     state: dict[str, Any] = field(default_factory=dict)
+    hook_timeout: float | None = None
     body_ended: bool = False
     body_value: Any = None
     body_error: BaseException | None = None
@@ -158,7 +159,7 @@ def _file_of(run: Run) -> FileInput:
 # -- call --------------------------------------------------------------------------------------------
 
 
-async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any, hook_timeout: float) -> BaseException | None:
+async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> BaseException | None:
     """Run the body inside its middleware. Never raises: what came out is in ``run``, or is the answer."""
     token = logbook.current.set(run.recorder.log)
     try:
@@ -167,7 +168,6 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any, hook_
             run.ctx = await asyncio.to_thread(build_context, run, steps, state)
         else:
             run.ctx = build_context(run, steps, state)
-        run.state["hook_timeout"] = hook_timeout
         value = await chain(run)
     except BaseException as error:  # noqa: BLE001 - an exception is an outcome
         if run.body_ended:
@@ -191,7 +191,10 @@ async def body(run: Run) -> Any:
     signature = run.task.signature
     arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
     try:
-        run.body_value = await run.executor.call(run.task.function, **arguments)
+        if run.task.is_async:
+            run.body_value = await run.task.function(**arguments)
+        else:
+            run.body_value = await run.executor.call(run.task.function, arguments)
     except BaseException as error:
         run.body_error = error
         raise
@@ -202,10 +205,8 @@ async def body(run: Run) -> Any:
 
 def _body_has_ended(run: Run) -> None:
     run.body_ended = True
-    limit = run.state.get("hook_timeout")
-    task = asyncio.current_task()
-    if limit is not None and run.state.get("has_hooks") and task is not None:
-        run._hook_limit = asyncio.get_running_loop().call_later(limit, task.cancel)  # noqa: SLF001
+    if run.hook_timeout is not None and run._body is not None:  # noqa: SLF001
+        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run._body.cancel)  # noqa: SLF001
 
 
 async def _clean_up(run: Run) -> None:
@@ -216,7 +217,7 @@ async def _clean_up(run: Run) -> None:
             if inspect.iscoroutinefunction(function):
                 await function()
             else:
-                await run.executor.call(function)
+                await run.executor.call(function, {})
         except BaseException as error:  # noqa: BLE001
             run.hook_note = f"a function given to on_cleanup raised {type(error).__name__}"
 

@@ -24,7 +24,7 @@ from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
 from jobtrail.store import items, jobs, runs, workers
 
-from . import logbook
+from . import logbook, rerun
 from .middleware import BUILT_IN, INNERMOST, compose
 from .recorder import Flusher, Recorder
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
@@ -107,7 +107,7 @@ class Worker:
         self._stopping = False
         self._orders_at = float("-inf")
         self._lost: set[tuple[str, int]] = set()
-        self._unclear = False
+        self._compared_at = time.monotonic()
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
 
     # -- the loop around the turns -------------------------------------------------------------------
@@ -139,10 +139,48 @@ class Worker:
                 failures += 1
                 await self._wait_out(error, failures)
                 continue
+            await self._compare()
             if burst and turn.claimed == 0 and await self._nothing_left(due_only=due_only):
                 return
             if turn.claimed == 0 or self._room() == 0:
                 await self._wait()
+
+    async def _compare(self) -> None:
+        """Does the store believe in runs that are not held here (a claim whose answer was lost)?
+
+        One that is unknown at two comparisons in a row is handed back, uncharged.
+        """
+        now = time.monotonic()
+        if now - self._compared_at < self.settings.beat_interval:
+            return
+        self._compared_at = now
+        with contextlib.suppress(StoreError):
+            held = set(await asyncio.to_thread(self._held))
+            unknown = {(job_id, run_no) for job_id, run_no in held if not self._knows(job_id)}
+            for job_id, run_no in unknown & self._lost:
+                self._hand_back_lost(job_id, run_no)
+            self._lost = unknown
+
+    def _held(self) -> list[tuple[str, int]]:
+        with self.store.read() as conn:
+            return jobs.held_by(conn, self.id)
+
+    def _knows(self, job_id: str) -> bool:
+        return job_id in self.running or any(one.move.job_id == job_id for one in self._ended)
+
+    def _hand_back_lost(self, job_id: str, run_no: int) -> None:
+        def operation(conn: Connection) -> None:
+            row = jobs.get(conn, job_id, lock=True)
+            if row is None or row.run_no != run_no or row.status is not Status.RUNNING:
+                return
+            now = self.store.now()
+            move = job_moves.handed_back(
+                rerun.subject(row), now, reason="the answer to its claim was lost", actor=job_moves.UPKEEP
+            )
+            jobs.apply(conn, self.store.dialect, [move], now)
+            self.store.wake.need()
+
+        self.store.writer.start(operation, key=job_id)
 
     async def _wait(self) -> None:
         if self._ended:
@@ -198,7 +236,6 @@ class Worker:
             refused, claims, told = await self.store.awrite(lambda conn: self._write_turn(conn, ended, wants, orders))
         except StoreUnavailable:
             self._ended = ended + self._ended
-            self._unclear = True
             raise
         except Exception:
             if not ended:
@@ -222,8 +259,12 @@ class Worker:
     def _room(self) -> int:
         return self.slots - len(self.running)
 
+    def _portion(self) -> int:
+        """At most half of the slots at a time: one half works while the other is being settled and claimed."""
+        return (self.slots + 1) // 2
+
     def _wants(self) -> list[tuple[str, int]]:
-        room, wants = self._room(), []
+        room, wants = min(self._room(), self._portion()), []
         for queue in self.queues:
             limit = self._queue_slots.get(queue)
             free = room if limit is None else min(room, limit - self._per_queue[queue])
@@ -244,7 +285,7 @@ class Worker:
         now = self.store.now()
         refused = self._settle(conn, ended, now) if ended else []
         claims: list[Claim] = []
-        room = self._room()
+        room = min(self._room(), self._portion())
         for queue, free in wants:
             if room > 0:
                 found = jobs.claim(
@@ -258,7 +299,7 @@ class Worker:
     def _settle(self, conn: Connection, ended: list[Ended], now: Any) -> list[Ended]:
         ledgers = {one.move.job_id: one.ledger for one in ended if one.ledger is not None}
         for one in ended:
-            if one.records:
+            if one.records is not None:
                 runs.write(conn, self.store.dialect, one.records, now)
         moved = [one.move for one in ended]
         refused = {id(move) for move in jobs.apply(conn, self.store.dialect, moved, now, ledgers=ledgers)}
@@ -300,7 +341,13 @@ class Worker:
         except StoreError:
             self._end(one)
             return
-        if row is None or row.run_no != one.move.run_no or row.status is not Status.CANCELLING or one.run is None:
+        if row is None or row.run_no != one.move.run_no or one.run is None:
+            return
+        if row.body_running:
+            job = replace(subject_of(one.run.claim, self.id), status=row.status, unit=row.unit)
+            self._end(Ended(job_moves.body_returned(job)))
+            return
+        if row.status is not Status.CANCELLING:
             return
         one.run.stop.cause = row.stop_cause
         decided = finish(one.run, one.ended or ends.Returned(), self.id, self.store.now())
@@ -350,7 +397,7 @@ class Worker:
             except (JobTrailError, ValueError) as error:
                 ended = refused_arguments(error)
             else:
-                raised = await perform(run, self._chain(run), self, self.state, self.settings.hook_timeout)
+                raised = await perform(run, self._chain(run), self, self.state)
                 ended = self._understand(run, raised)
         except BaseException as unexpected:  # noqa: BLE001 - whatever it is, the run must have an end
             ended = self._understand(run, unexpected)
@@ -371,7 +418,7 @@ class Worker:
         self.flusher.forget(run.recorder)
         records = run.recorder.take()
         ledger = (claim.ledger, decided.ledger_counts) if claim.unit else None
-        self._end(Ended(decided.move, records or None, ledger, run, ended))
+        self._end(Ended(decided.move, records, ledger, run, ended))
 
     def _end(self, one: Ended) -> None:
         self._ended.append(one)
@@ -395,7 +442,7 @@ class Worker:
             chain = compose([*BUILT_IN, *self._middleware, *own, *INNERMOST], body)
             self._chains[run.task.name] = chain
         if own or self._middleware:
-            run.state["has_hooks"] = True
+            run.hook_timeout = self.settings.hook_timeout
         return chain
 
     def _not_known(self, claim: Claim) -> None:
@@ -485,7 +532,7 @@ class Worker:
         run.recorder.overtaken = True
         handed = ends.HandedBack("interrupted by shutdown")
         decided = finish(run, handed, self.id, self.store.now())
-        self._ended.append(Ended(decided.move, run.recorder.take() or None))
+        self._ended.append(Ended(decided.move, run.recorder.take()))
 
     async def _write_rest(self) -> None:
         for attempt in range(1, 6):
@@ -509,7 +556,7 @@ def _bare(one: Ended, error: Exception) -> Ended:
     values = {name: (None if name in {"result", "error", "note"} else value) for name, value in one.move.values.items()}
     if "note" in values:
         values["note"] = note
-    move = replace(one.move, values=values, reason=None, detail={})
+    move = replace(one.move, values=values, reason=None, detail=None)
     return Ended(move, None, one.ledger, one.run, one.ended)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Executor(Protocol):
     """The hands. A body's exception is raised here as it is, whatever its base class."""
 
-    async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Execute and wait for the end of the body; cancelling this does not end a thread."""
+    async def call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Execute a plain function and wait for its end; cancelling this does not end a thread."""
 
     def close(self) -> None:
         """Let idle hands go; busy ones are not waited for."""

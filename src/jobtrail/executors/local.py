@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import Any
 
@@ -19,7 +18,7 @@ Work = Callable[[], None]
 
 
 class LocalExecutor:
-    """The event loop and up to ``threads`` threads, which start when they are needed."""
+    """Up to ``threads`` threads, which start when they are needed; coroutines need no executor but the loop."""
 
     def __init__(self, threads: int) -> None:
         self._limit = threads
@@ -28,17 +27,15 @@ class LocalExecutor:
         self._started = 0
         self._idle = 0
 
-    async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Await a coroutine function here, or a plain function's end in a thread."""
-        if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
+    async def call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Await a plain function's end in a thread."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()
 
         def work() -> None:
             try:
-                value = context.run(function, *args, **kwargs)
+                value = context.run(function, **arguments)
             except BaseException as error:  # noqa: BLE001 - sys.exit() in a body must not end the thread
                 outcome: tuple[Any, BaseException | None] = (None, error)
             else:
@@ -51,7 +48,7 @@ class LocalExecutor:
 
     def _submit(self, work: Work) -> None:
         with self._lock:
-            start = self._idle == 0 and self._started < self._limit
+            start = self._idle <= 0 and self._started < self._limit
             if start:
                 self._started += 1
             else:

@@ -7,7 +7,7 @@ move with one guarded statement, and a move that finds another state or a newer 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ class Move:
     reason: str | None = None
     unit: str | None = None
     keeps_unit: bool = False
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] | None = None
 
     @property
     def settles(self) -> bool:
@@ -161,7 +161,7 @@ def finished(
     }
     if counts is not None:
         values["items_ok"], values["items_failed"], values["items_skipped"] = counts
-    detail = _run_detail(job)
+    detail = None if to is S.COMPLETED else _run_detail(job)
     return _move("finished", job, to, values, leaves=(S.RUNNING, S.CANCELLING), reason=reason, detail=detail)
 
 
