@@ -87,7 +87,11 @@ def local_class():
         (KeyboardInterrupt(), "KeyboardInterrupt", "job raised KeyboardInterrupt"),
         (GeneratorExit(), "GeneratorExit", "job raised GeneratorExit"),
         (Own("why"), f"{__name__}.Own", "job raised Own: why"),
-        (asyncio.CancelledError(), "asyncio.exceptions.CancelledError", "job raised CancelledError, and nobody had asked it to stop"),
+        (
+            asyncio.CancelledError(),
+            "asyncio.exceptions.CancelledError",
+            "job raised CancelledError, and nobody had asked it to stop",
+        ),
         (ValueError("nul\x00 and \udc80"), "ValueError", "nul\\x00 and \\udc80"),
     ],
 )
@@ -196,7 +200,7 @@ def test_notes_are_kept():
 def module(name, source, **names):
     """A function ``call`` that lives in a module of this name."""
     space = {"__name__": name, **names}
-    exec(compile(source, f"/{name.replace('.', '/')}.py", "exec"), space)  # noqa: S102 - the module's name is what is tested
+    exec(compile(source, f"/{name.replace('.', '/')}.py", "exec"), space)  # noqa: S102 - a module of that name
     return space["call"]
 
 

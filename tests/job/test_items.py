@@ -48,7 +48,11 @@ def judge(ok=0, failed=0, skipped=0, unreached=False, stopped=None, has_items=Tr
         ({"failed": 1, "unreached": True}, "partial", "the loop was left early after 1 item, 1 of them failed"),
         ({"unreached": True}, "partial", "the loop was left early after 0 items"),
         ({"ok": 3, "unreached": True, "stopped": "quota"}, "completed", "stopped: quota"),
-        ({"ok": 3, "failed": 1, "unreached": True, "stopped": "quota"}, "partial", "1 of 4 items failed; stopped: quota"),
+        (
+            {"ok": 3, "failed": 1, "unreached": True, "stopped": "quota"},
+            "partial",
+            "1 of 4 items failed; stopped: quota",
+        ),
         ({"failed": 2, "unreached": True, "stopped": "quota"}, "failed", "all 2 items failed; stopped: quota"),
         ({"unreached": True, "stopped": ""}, "completed", "stopped by the body"),
     ],

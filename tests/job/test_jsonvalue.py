@@ -231,7 +231,10 @@ def test_no_result_has_no_text():
         ({5: 1, (2, 3): 2, None: 3, True: 4, Level.LOW: 5}, {"5": 1, "(2, 3)": 2, "null": 3, "true": 5}),
         (2**70, 2**70),
         (NumpyLike(3), 3),
-        (Model(at=datetime(2026, 1, 1, tzinfo=UTC), price=Decimal("1.5")), {"at": "2026-01-01T00:00:00+00:00", "price": "1.5"}),
+        (
+            Model(at=datetime(2026, 1, 1, tzinfo=UTC), price=Decimal("1.5")),
+            {"at": "2026-01-01T00:00:00+00:00", "price": "1.5"},
+        ),
     ],
 )
 def test_kept_whole(value, stored):
@@ -244,7 +247,11 @@ def test_kept_whole(value, stored):
     ("value", "stored", "words"),
     [
         (float("nan"), None, "$: nan"),
-        ({"a": [1, 2, 3, {5, 4}]}, {"a": [1, 2, 3, [4, 5]]}, "result is not JSON at $.a[3]: set; stored as far as it is"),
+        (
+            {"a": [1, 2, 3, {5, 4}]},
+            {"a": [1, 2, 3, [4, 5]]},
+            "result is not JSON at $.a[3]: set; stored as far as it is",
+        ),
         ([float("inf"), 1], [None, 1], "$[0]: inf"),
         (b"text", "text", "bytes"),
         (b"\xff", "/w==", "bytes"),
@@ -275,7 +282,10 @@ def test_a_deep_result_is_cut():
 
 
 def test_a_large_result_is_dropped_with_its_size():
-    assert encode_result("a" * int(5.2 * 1024 * 1024)) == (None, "result of 5.2 MB is larger than 1 MB and was not stored")
+    assert encode_result("a" * int(5.2 * 1024 * 1024)) == (
+        None,
+        "result of 5.2 MB is larger than 1 MB and was not stored",
+    )
     assert encode_result("a" * 8, 10) == ('"aaaaaaaa"', None)
     assert encode_result("a" * 9, 10)[0] is None
 

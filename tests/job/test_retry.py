@@ -86,7 +86,13 @@ def test_the_series():
     plain = Retry(wait=Exponential(jitter=False), max_delay=20)
     assert [plain.delay(n, None)[0] for n in range(1, 8)] == [1, 2, 4, 8, 16, 20, 20]
     from_tenacity = Retry(wait=tenacity.wait_exponential(multiplier=2, exp_base=3), max_delay=60)
-    assert [from_tenacity.delay(n, None) for n in range(1, 6)] == [(2, None), (6, None), (18, None), (54, None), (60, None)]
+    assert [from_tenacity.delay(n, None) for n in range(1, 6)] == [
+        (2, None),
+        (6, None),
+        (18, None),
+        (54, None),
+        (60, None),
+    ]
     assert Retry(wait=lambda attempt: attempt * 10).delay(3, None) == (30, None)
 
 
@@ -210,7 +216,9 @@ def test_refused_with_the_field_named(field, value):
         Retry(**{field: value})
 
 
-@pytest.mark.parametrize("options", [{"base": -1}, {"factor": 0.5}, {"factor": nan}, {"factor": inf}, {"maximum": nan}, {"base": True}])
+@pytest.mark.parametrize(
+    "options", [{"base": -1}, {"factor": 0.5}, {"factor": nan}, {"factor": inf}, {"maximum": nan}, {"base": True}]
+)
 def test_an_exponential_that_cannot_grow_is_refused(options):
     with pytest.raises(InvalidOption, match="retry wait"):
         Exponential(**options)
@@ -263,12 +271,16 @@ def test_what_cannot_be_stored_comes_from_the_base():
     assert Retry.from_json(stored).wait == DEFAULT_WAIT
 
 
-@pytest.mark.parametrize("stored", [{"attempts": 0}, {"wait": {"kind": "magic"}}, {"wait": {"kind": "fixed", "seconds": -1}}])
+@pytest.mark.parametrize(
+    "stored", [{"attempts": 0}, {"wait": {"kind": "magic"}}, {"wait": {"kind": "fixed", "seconds": -1}}]
+)
 def test_a_stored_policy_is_checked_too(stored):
     with pytest.raises(InvalidOption):
         Retry.from_json(stored)
 
 
 def test_a_producer_does_not_pay_for_tenacity():
-    code = "import sys, jobtrail.job.retry as r; r.Retry(attempts=3, wait=2).delay(1); sys.exit('tenacity' in sys.modules)"
+    code = (
+        "import sys, jobtrail.job.retry as r; r.Retry(attempts=3, wait=2).delay(1); sys.exit('tenacity' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -30,7 +30,16 @@ _INNER_MESSAGE = 2_000
 _NOTES_SHOWN = 10
 _DEPTH_SHOWN = 4
 # what calls a body on the way from us to it
-_MACHINERY = ("asyncio", "concurrent", "threading", "contextvars", "contextlib", "functools", "multiprocessing", "celery")
+_MACHINERY = (
+    "asyncio",
+    "concurrent",
+    "threading",
+    "contextvars",
+    "contextlib",
+    "functools",
+    "multiprocessing",
+    "celery",
+)
 
 Frame = tuple[str, str, int, str]
 """module, file, line, function"""
@@ -65,9 +74,7 @@ class Failure:
             return cls("", text, "", "", "")
 
 
-def describe(
-    error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Sequence[str] = ("jobtrail",)
-) -> Failure:
+def describe(error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Sequence[str] = ("jobtrail",)) -> Failure:
     """The failure that this exception is. Never raises.
 
     ``limit`` bounds message (a quarter of it) and traceback (the rest) in bytes of UTF-8. Frames of

@@ -178,7 +178,9 @@ def _key_part(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, datetime):
-        return value.isoformat() if value.tzinfo is None else f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+        return (
+            value.isoformat() if value.tzinfo is None else f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+        )
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, UUID):
@@ -190,7 +192,7 @@ def _key_part(value: Any) -> Any:
 
 def _refuse_key(value: Any) -> Any:
     message = (
-        f"the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is a {type(value).__name__}: "
-        "give key= a function that returns one"
+        f"the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is a "
+        f"{type(value).__name__}: give key= a function that returns one"
     )
     raise UsageError(message)

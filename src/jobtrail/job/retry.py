@@ -30,7 +30,12 @@ Errors = tuple[type[BaseException], ...]
 
 
 def _number(name: str, value: Any, *, at_least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or isnan(value) or not at_least <= value <= LONGEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or isnan(value)
+        or not at_least <= value <= LONGEST
+    ):
         message = f"retry {name} must be a number from {at_least:g} on; it is {value!r}"
         raise InvalidOption(message)
     return float(value)
@@ -141,7 +146,10 @@ class Retry:
         if trouble:
             return self._waited(attempt, None)[0], f"RetryableError asked for a delay that {trouble}; ignored"
         if seconds > self.max_delay:
-            return self.max_delay, f"the delay asked for ({seconds:g} s) is above max_delay; waiting {self.max_delay:g} s"
+            return (
+                self.max_delay,
+                f"the delay asked for ({seconds:g} s) is above max_delay; waiting {self.max_delay:g} s",
+            )
         return seconds, None
 
     def _waited(self, attempt: int, error: BaseException | None) -> tuple[float, str | None]:
@@ -152,7 +160,9 @@ class Retry:
         seconds, trouble = _ask(self.wait, attempt, error)
         if trouble is None:
             endless = seconds > LONGEST and not _is_tenacity(self.wait)  # tenacity's own growth has no end
-            warning = f"the wait of the retry policy is {seconds:g} s; waiting {self.max_delay:g} s" if endless else None
+            warning = (
+                f"the wait of the retry policy is {seconds:g} s; waiting {self.max_delay:g} s" if endless else None
+            )
             return min(seconds, self.max_delay), warning
         instead = _FALLBACK.seconds(attempt, self.max_delay)
         return instead, f"the wait of the retry policy {trouble}; the default back-off is used ({instead:g} s)"
