@@ -40,8 +40,6 @@ def _call(middleware: Middleware, call_next: CallNext, run: Run) -> Awaitable[An
 
 async def logging_middleware(run: Run, call_next: CallNext) -> Any:
     """Say at DEBUG that a run begins and how it ended."""
-    if not _log.isEnabledFor(logging.DEBUG):
-        return await call_next(run)
     started = time.monotonic()
     _log.debug("%s %s attempt %s begins", run.task.name, run.claim.id, run.claim.attempt)
     try:
@@ -75,5 +73,6 @@ async def timeout_middleware(run: Run, call_next: CallNext) -> Any:
         handle.cancel()
 
 
-BUILT_IN: list[Middleware] = [logging_middleware, retry_middleware]
-INNERMOST: list[Middleware] = [timeout_middleware]
+def outermost() -> list[Middleware]:
+    """The built-in layers around all others; the log is left out where nobody would read it."""
+    return [logging_middleware, retry_middleware] if _log.isEnabledFor(logging.DEBUG) else [retry_middleware]

@@ -62,7 +62,7 @@ class Run:
     body_error: BaseException | None = None
     hook_note: str | None = None
     _retry: tuple[bool, tuple[float, str | None]] | None = None
-    _body: asyncio.Task[Any] | None = None
+    coroutine: asyncio.Task[Any] | None = None
     _hook_limit: asyncio.TimerHandle | None = None
 
     def decide_retry(self, *, allowed: bool, delay: tuple[float, str | None]) -> None:
@@ -82,16 +82,16 @@ class Run:
         if self.ctx is not None:
             for function in self.ctx._on_cancel:  # noqa: SLF001 - the context is the run's own
                 threading.Thread(target=_quietly, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
-        if self._body is not None and self.task.is_async:
+        if self.coroutine is not None and self.task.is_async:
             self.stop.noticed = True
-            self._body.cancel()
+            self.coroutine.cancel()
         if self.on_stop is not None:
             self.on_stop(self)
 
     def cancel_coroutine(self) -> None:
         """Cancel an async body once more (at shutdown), without a cause of its own."""
-        if self._body is not None and not self.body_ended:
-            self._body.cancel()
+        if self.coroutine is not None and not self.body_ended:
+            self.coroutine.cancel()
 
 
 def _quietly(function: Callable[[], Any]) -> None:
@@ -161,12 +161,11 @@ def _file_of(run: Run) -> FileInput:
 
 async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> BaseException | None:
     """Run the body inside its middleware. Never raises: what came out is in ``run``, or is the answer."""
-    token = logbook.current.set(run.recorder.log)
+    logbook.current.set(run.recorder.log)  # in this task's own context, so it needs no reset
     try:
-        run._body = asyncio.current_task()  # noqa: SLF001 - engine and run are one thing
         if run.claim.file:
             run.ctx = await asyncio.to_thread(build_context, run, steps, state)
-        else:
+        elif run.task.signature.context:
             run.ctx = build_context(run, steps, state)
         value = await chain(run)
     except BaseException as error:  # noqa: BLE001 - an exception is an outcome
@@ -182,8 +181,8 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
     finally:
         if run._hook_limit is not None:  # noqa: SLF001
             run._hook_limit.cancel()  # noqa: SLF001
-        await _clean_up(run)
-        logbook.current.reset(token)
+        if run.ctx is not None and run.ctx._on_cleanup:  # noqa: SLF001
+            await _clean_up(run, run.ctx)
 
 
 async def body(run: Run) -> Any:
@@ -205,14 +204,12 @@ async def body(run: Run) -> Any:
 
 def _body_has_ended(run: Run) -> None:
     run.body_ended = True
-    if run.hook_timeout is not None and run._body is not None:  # noqa: SLF001
-        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run._body.cancel)  # noqa: SLF001
+    if run.hook_timeout is not None and run.coroutine is not None:
+        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run.coroutine.cancel)  # noqa: SLF001
 
 
-async def _clean_up(run: Run) -> None:
-    if run.ctx is None:
-        return
-    for function in run.ctx._on_cleanup:  # noqa: SLF001
+async def _clean_up(run: Run, ctx: BaseContext) -> None:
+    for function in ctx._on_cleanup:  # noqa: SLF001
         try:
             if inspect.iscoroutinefunction(function):
                 await function()

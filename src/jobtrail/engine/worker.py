@@ -25,7 +25,7 @@ from jobtrail.job.model import Status, StopCause
 from jobtrail.store import items, jobs, runs, workers
 
 from . import logbook, rerun
-from .middleware import BUILT_IN, INNERMOST, compose
+from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 
@@ -97,7 +97,7 @@ class Worker:
         self.executor: Executor = LocalExecutor(self.slots)
         self.away: str | None = None
         self._middleware = list(middleware)
-        self._chains: dict[str, CallNext] = {}
+        self._chains: dict[tuple[str, bool], CallNext] = {}
         self._marks = jobs.Marks()
         self._ended: list[Ended] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -382,9 +382,8 @@ class Worker:
         if self.seen is not None:
             self.seen.append(claim.id)
         self._per_queue[claim.queue] = self._per_queue.get(claim.queue, 0) + 1
-        body_task = asyncio.get_running_loop().create_task(self._perform(run))
-        self._tasks.add(body_task)
-        body_task.add_done_callback(self._tasks.discard)
+        # Held by `running` until its end is decided, so that nothing collects it.
+        run.coroutine = asyncio.get_running_loop().create_task(self._perform(run))
 
     async def _perform(self, run: Run) -> None:
         claim = run.claim
@@ -436,13 +435,13 @@ class Worker:
         )
 
     def _chain(self, run: Run) -> CallNext:
-        chain = self._chains.get(run.task.name)
-        own = list(run.task.middleware)
-        if chain is None:
-            chain = compose([*BUILT_IN, *self._middleware, *own, *INNERMOST], body)
-            self._chains[run.task.name] = chain
-        if own or self._middleware:
+        task, limited = run.task, run.timeout is not None
+        if task.middleware or self._middleware:
             run.hook_timeout = self.settings.hook_timeout
+        chain = self._chains.get((task.name, limited))
+        if chain is None:
+            layers = [*outermost(), *self._middleware, *task.middleware, *([timeout_middleware] if limited else [])]
+            chain = self._chains[task.name, limited] = compose(layers, body)
         return chain
 
     def _not_known(self, claim: Claim) -> None:

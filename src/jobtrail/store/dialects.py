@@ -294,18 +294,27 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         The guard compares an expression, not the column: a plain ``status = 'running'`` lures the planner to
         the partial index of running jobs and made this 1.5 to 2 times slower (docs/why/store.md).
         """
-        sql = self._update(tuple(columns), tuple(leaves), to)
-        found = conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
-        return {str(row[0]) for row in found}
+        arrays = [list(column) for column in zip(*rows, strict=True)]
+        values = arrays[2:]
+        same = tuple(column.count(column[0]) == len(column) for column in values)
+        sql = self._update(tuple(columns), tuple(leaves), to, same)
+        constants = [column[0] for column, alike in zip(values, same, strict=True) if alike]
+        varying = [column for column, alike in zip(values, same, strict=True) if not alike]
+        found = conn.exec_driver_sql(sql, (*constants, arrays[0], arrays[1], *varying)).all()
+        return {str(row[0]) for row in found} if len(found) != len(rows) else set(arrays[0])
 
-    def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str) -> str:
-        key = (columns, leaves, to)
+    def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str, same: tuple[bool, ...]) -> str:
+        key = (columns, leaves, to, same)
         sql = self._statements.get(key)
         if sql is None:
-            changes = "".join(f", {column} = new.{column}" for column in columns)
+            types = {column: _pg_type(tables.jobs, column) for column in columns}
+            alike = [column for column, one in zip(columns, same, strict=True) if one]
+            varying = [column for column, one in zip(columns, same, strict=True) if not one]
+            changes = "".join(f", {column} = %s::{types[column]}" for column in alike)
+            changes += "".join(f", {column} = new.{column}" for column in varying)
             states = ", ".join(f"'{state}'" for state in leaves)
-            arrays = ", ".join(["%s::uuid[]", "%s::integer[]", *(f"%s::{_pg_type(tables.jobs, column)}[]" for column in columns)])
-            names = ", ".join(["id", "run_no", *columns])
+            arrays = ", ".join(["%s::uuid[]", "%s::integer[]", *(f"%s::{types[column]}[]" for column in varying)])
+            names = ", ".join(["id", "run_no", *varying])
             sql = (
                 f"UPDATE {JOBS} AS job SET status = '{to}'{changes} FROM unnest({arrays}) AS new({names}) "  # noqa: S608
                 f"WHERE job.id = new.id AND job.run_no = new.run_no AND (job.status || '') IN ({states}) "
