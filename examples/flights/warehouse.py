@@ -37,15 +37,14 @@ class Warehouse:
         if not rows:
             return
         columns = list(rows[0])
-        statement = "INSERT OR REPLACE INTO {} ({}) VALUES ({})".format(
-            table, ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        )
+        names, places = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+        statement = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})"  # noqa: S608 - names of our own
         with self._turn, self._connected() as connection:
             connection.executemany(statement, rows)
 
     @property
     def lenient(self) -> bool:
-        """The rule in force: may a reading be missing?"""
+        """The rule in force: a reading may be missing."""
         with self._turn:
             found = self._connected().execute("SELECT value FROM rules WHERE name = 'lenient'").fetchone()
         return bool(found and found[0])
@@ -56,7 +55,7 @@ class Warehouse:
 
     def count(self, table: str) -> int:
         """How many rows a table holds."""
-        with self._turn, closing(self._connected().execute(f"SELECT count(*) FROM {table}")) as cursor:  # noqa: S608 - own names
+        with self._turn, closing(self._connected().execute(f"SELECT count(*) FROM {table}")) as cursor:  # noqa: S608 - names of our own
             return int(cursor.fetchone()[0])
 
     def close(self) -> None:

@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobtrail.errors import JobTrailError, UsageError
+from jobtrail.errors import UsageError
 from jobtrail.job.model import Status
 
 if TYPE_CHECKING:
@@ -90,14 +91,14 @@ class Place:
             kept = json.loads((folder / SETTINGS).read_text("utf-8"))
             return cls(folder, Path(kept["data"]), kept["database"])
         except (OSError, ValueError, KeyError, TypeError):
-            message = f"there is no demonstration in {folder}; run 'jobtrail demo --once' first, or set {FOLDER_VARIABLE}"
+            message = f"there is no demonstration in {folder}; run 'jobtrail demo' first, or set {FOLDER_VARIABLE}"
             raise UsageError(message) from None
 
     def _remember(self) -> None:
         # The address may hold a password, so the file is readable by its owner only.
         kept = json.dumps({"data": str(self.data), "database": self.database})
         handle = os.open(self.folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(kept)
 
     def app(self) -> JobTrail:
@@ -181,22 +182,24 @@ def run_demo(
     """Load everything, show how it came in, correct the rule and run again what failed; the exit code.
 
     Without ``once`` it then goes on as a worker until it is interrupted. ``as_json`` prints one object instead.
+
+    Raises: UsageError for input, a folder or a database that cannot be used; StoreError.
     """
+    place = Place.prepared(folder, data, database)
+    jobs = place.app()
     try:
-        place = Place.prepared(folder, data, database)
-        jobs = place.app()
         jobs.migrate()
         whole = Demo(jobs, place, Console(quiet=True) if as_json else console).run()
         if as_json:
-            print(json.dumps(asdict(whole.report)), file=console.file)
-        _tell_commands(place, console if not as_json else Console(stderr=True), going_on=not once)
+            console.file.write(json.dumps(asdict(whole.report)) + "\n")
+            console.file.flush()
+        else:
+            _tell_commands(place, console, going_on=not once)
         if not once:
             _go_on(jobs)
+    finally:
         jobs.state.warehouse.close()
         jobs.close()
-    except JobTrailError as error:
-        Console(stderr=True).print(f"jobtrail demo: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2 if isinstance(error, UsageError) else 1
     return 0 if whole.all_complete else 1
 
 
@@ -235,7 +238,7 @@ class Demo:
         return found
 
     def _months(self) -> Iterable[tuple[str, str]]:
-        """Every airport of the data with every month from the first to the last one: a missing month is a gap to see."""
+        """Every airport with every month from the first to the last one: a month that is missing is to be seen."""
         try:
             by_airport = flights().months_of(self.place.data / flights().WEATHER)
         except (OSError, EOFError, ValueError, IndexError, csv.Error) as error:
@@ -293,7 +296,7 @@ class Demo:
         if again:
             self.console.print(
                 f"\nThe rule is corrected (a row may lack a reading). {told['jobs']} units were run again with "
-                f"[bold]failed_items[/bold]: only the {told['items']} items that had failed were touched, "
+                f"failed_items: only the {told['items']} items that had failed were touched, "
                 f"{told['completed']} of {told['jobs']} units are complete now.\n"
             )
         newest = {unit_name(job): job for job in [*first, *again]}
@@ -338,29 +341,32 @@ def reasons(first: list[Job]) -> Table:
 
 
 def grid(jobs: list[Job], title: str) -> Table:
-    """Sources down, periods across, each cell in the colour of its status; the files below, in the first column."""
-    periods = sorted({job.row.period for job in jobs if job.row.period})
-    table = Table(title=title, caption="● complete   ◐ partly   ✗ failed   · nothing")
+    """Sources down, periods across, each cell in the colour of its status; files have a column of their own."""
+    periods: list[str | None] = [*sorted({job.row.period for job in jobs if job.row.period})]
+    table = Table(title=title, caption="● complete   ◐ partly (items failed)   ✗ failed   · nothing", box=SIMPLE)
     table.add_column("source")
     for period in periods:
-        table.add_column(_short(period, periods))
+        table.add_column(_short(period or "", periods))
+    if any(job.row.period is None for job in jobs):
+        table.add_column("\nfile")
+        periods.append(None)
     cells = {(job.row.source, job.row.period): job for job in jobs}
-    for source in sorted({job.row.source or "" for job in jobs}, key=lambda name: (name.startswith("files/"), name)):
-        whole = cells.get((source, None))
-        across = [_cell(cells.get((source, period))) for period in periods]
-        table.add_row(source, *([_cell(whole), *across[1:]] if whole else across))
+    by_kind = sorted({(job.row.period is None, job.row.source or "") for job in jobs})
+    for is_file, source in by_kind:
+        row = [_cell(cells.get((source, one)), blank=is_file is not (one is None)) for one in periods]
+        table.add_row(Text(source), *row)
     return table
 
 
-def _short(period: str, periods: list[str]) -> str:
-    """``2013-01`` once a year, else ``02``: twelve months must fit on a terminal."""
-    first_of_year = period == min(one for one in periods if one[:4] == period[:4])
+def _short(period: str, periods: list[str | None]) -> str:
+    """``2013`` over ``01`` once a year, else only ``02``: twelve months must fit on a terminal."""
+    first_of_year = period == min(one for one in periods if one and one[:4] == period[:4])
     return f"{period[:4]}\n{period[5:]}" if first_of_year else f"\n{period[5:]}"
 
 
-def _cell(job: Job | None) -> Text:
+def _cell(job: Job | None, *, blank: bool) -> Text:
     if job is None:
-        return Text("·", style="dim")
+        return Text("" if blank else "·", style="dim")
     failed = job.item_counts()["failed"] if job.status is Status.PARTIAL else 0
     sign = {Status.COMPLETED: "●", Status.PARTIAL: f"◐{failed}", Status.FAILED: "✗"}.get(job.status, "…")
     return Text(sign, style=COLOURS.get(job.status, ""))
@@ -370,8 +376,6 @@ def _cell(job: Job | None) -> Text:
 
 
 def _tell_commands(place: Place, console: Console, *, going_on: bool) -> None:
-    if console.stderr and not console.is_terminal:
-        return
     tell: Callable[[str], None] = lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)  # noqa: E731
     tell("\nLook around (in another terminal):" if going_on else "\nLook around:")
     if place.folder != default_folder().absolute():

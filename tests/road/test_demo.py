@@ -1,0 +1,191 @@
+"""The demonstration on real input: the figures, twice on one folder, with altered data, on both databases."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobtrail.cli.demo import shipped_data
+
+ITEMS = {
+    "sync_weather": {"ok": 26_109, "failed": 6, "skipped": 0},
+    "import_file": {"ok": 3_252 + 1_455 + 16, "failed": 70 + 3, "skipped": 0},
+}
+PARTIAL = [
+    "files/airports",
+    "files/planes",
+    "weather/EWR 2013-02",
+    "weather/EWR 2013-03",
+    "weather/EWR 2013-08",
+    "weather/JFK 2013-05",
+    "weather/JFK 2013-07",
+]
+ROWS = {"weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def jobtrail(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
+    return subprocess.run(
+        [sys.executable, "-m", "jobtrail", *words],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        env=known | environment,
+    )
+
+
+def demo(*words: str) -> dict[str, Any]:
+    """Run the demonstration to its end and read what it tells."""
+    done = jobtrail("demo", "--once", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def warehouse(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    """Ask the warehouse."""
+    with closing(sqlite3.connect(folder / "warehouse.db")) as connection:
+        return connection.execute(query).fetchall()
+
+
+def contents(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of the warehouse, by table."""
+    return {table: warehouse(folder, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ROWS}
+
+
+def assert_right(told: dict[str, Any]) -> None:
+    """The figures of the data as it is shipped."""
+    assert [told[name] for name in ("jobs", "completed", "partial", "failed")] == [39, 32, 7, 0]
+    assert told["items"] == ITEMS
+    assert told["partial_units"] == PARTIAL
+    assert told["rerun"] == {"jobs": 7, "items": 79, "completed": 7}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A copy of the data, to be altered."""
+    copy = tmp_path / "data"
+    shutil.copytree(shipped_data(), copy)
+    return copy
+
+
+def alter(path: Path, change: Any) -> None:
+    """Rewrite a packed CSV file: ``change`` is given its rows and returns others."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    changed = change(rows)
+    with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(changed)
+
+
+def test_the_figures_and_the_same_again_on_the_same_folder(tmp_path: Path) -> None:
+    assert_right(demo("--dir", str(tmp_path)))
+    before = contents(tmp_path)
+    assert {table: len(rows) for table, rows in before.items()} == ROWS
+
+    assert_right(demo("--dir", str(tmp_path)))
+    assert contents(tmp_path) == before
+    with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection:
+        jobs, again = connection.execute("SELECT count(*), count(rerun_of) FROM jobtrail_jobs").fetchone()
+    assert (jobs, again) == (2 * (39 + 7), 2 * 7)
+
+
+def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Path) -> None:
+    shown = jobtrail("demo", "--once", "--dir", str(tmp_path), COLUMNS="200")
+    assert shown.returncode == 0, shown.stderr
+    for reason in (
+        "wind speed of 1048 mph is impossible (limit 200)",
+        "no wind speed",
+        "no temperature",
+        "no year of manufacture",
+        "no time zone",
+        "39 of 39 units are complete",
+    ):
+        assert reason in shown.stdout
+
+    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo:app"}
+    listed = jobtrail("list", "status:partial", "--json", **there)
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.count('"partial"') >= 7
+    covered = jobtrail("coverage", "sync_weather", **there)
+    assert covered.returncode == 0, covered.stderr
+    assert "weather/JFK" in covered.stdout
+    again = jobtrail(
+        "submit", "sync_weather", "--source", "weather/EWR", "--period", "2013-02", "--arg", "airport=EWR", **there
+    )
+    assert again.returncode == 0, again.stderr
+    worked = jobtrail("worker", "--queues", "flights", "--burst", **there)
+    assert worked.returncode == 0, worked.stderr
+    assert jobtrail("list", "status:pending", "--json", **there).stdout.count('"id"') == 0
+
+
+def test_other_data_give_other_figures(tmp_path: Path, data: Path) -> None:
+    def without_some_readings(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+        march = [row for row in rows if row["origin"] == "LGA" and row["month"] == "3"]
+        march[0]["temp"], march[1]["wind_speed"], march[2]["wind_speed"] = "NA", "200.5", "brisk"
+        return [row for row in rows if not (row["origin"] == "JFK" and row["month"] == "7")]
+
+    alter(data / "weather.csv.gz", without_some_readings)
+    alter(data / "planes.csv.gz", lambda rows: rows[:100])
+    folder = tmp_path / "demo"
+    done = jobtrail("demo", "--once", "--json", "--dir", str(folder), "--data", str(data))
+    told = json.loads(done.stdout)
+
+    assert told["jobs"] == 39
+    assert "weather/JFK 2013-07" not in told["partial_units"]
+    assert "weather/LGA 2013-03" in told["partial_units"]
+    assert told["items"]["sync_weather"]["failed"] == 4 + 3
+    # A reading that is no number is nothing that the lenient rule forgives.
+    assert (done.returncode, told["rerun"]["completed"]) == (1, told["rerun"]["jobs"] - 1)
+    assert warehouse(folder, "SELECT count(*) FROM planes") == [(100,)]
+
+
+def test_an_hour_told_twice_is_a_failed_item_and_not_a_failed_month(tmp_path: Path, data: Path) -> None:
+    alter(data / "weather.csv.gz", lambda rows: [rows[0], *rows])
+    told = demo("--dir", str(tmp_path / "demo"), "--data", str(data))
+    assert "weather/EWR 2013-01" in told["partial_units"]
+    assert told["rerun"]["items"] == 80
+    assert warehouse(tmp_path / "demo", "SELECT count(*) FROM weather") == [(26_115,)]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda data: (data / "airports.csv").unlink(), "there is no airports.csv in"),
+        (lambda data: (data / "planes.csv.gz").write_bytes(b"no gzip"), "planes.csv.gz cannot be read"),
+        (lambda data: (data / "airlines.csv").write_text("carrier\n9E\n"), "lacks the column name"),
+        (lambda data: (data / "weather.csv.gz").write_bytes((data / "weather.csv.gz").read_bytes()[:9000]), "be read"),
+    ],
+)
+def test_data_that_cannot_be_read_are_refused_in_one_sentence(
+    tmp_path: Path, data: Path, spoil: Any, sentence: str
+) -> None:
+    spoil(data)
+    done = jobtrail("demo", "--once", "--json", "--dir", str(tmp_path / "demo"), "--data", str(data))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_figures_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    assert_right(demo("--dir", str(tmp_path), "--database", postgres_url))
+    assert not (tmp_path / "jobs.db").exists()
+    assert warehouse(tmp_path, "SELECT count(*) FROM weather") == [(26_115,)]
