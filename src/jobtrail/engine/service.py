@@ -49,6 +49,7 @@ class Service:
         self.settings = settings
         self.submitter = new_id()
         self._ready = False
+        self._readable = False
 
     # -- before the first write ------------------------------------------------------------------------
 
@@ -62,6 +63,15 @@ class Service:
         migrate.ensure(self.store.database, automatic=self.settings.migrate)
         self._patiently(lambda: self.store.write(self._introduce))
         self._ready = True
+
+    def make_readable(self) -> None:
+        """Bring the schema up to date where that is automatic; nothing else is written, so a locked file can be read.
+
+        Raises: SchemaMismatch, StoreUnavailable.
+        """
+        if not self._ready and not self._readable:
+            migrate.ensure(self.store.database, automatic=self.settings.migrate)
+            self._readable = True
 
     def migrate(self) -> bool:
         """Create or upgrade the tables; True when something was done."""
@@ -204,7 +214,7 @@ class Service:
 
         Raises: NotFound, also where several ids end so.
         """
-        self.make_ready()
+        self.make_readable()
         with self.store.read() as conn:
             row = jobs.get(conn, job_id) if len(job_id) == 36 else None  # noqa: PLR2004 - a whole UUID
             if row is None:
@@ -223,7 +233,7 @@ class Service:
 
         Raises: InvalidFilter.
         """
-        self.make_ready()
+        self.make_readable()
         with self.store.read() as conn:
             page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
         return [Job(self.store, row.id) for row in page.rows]

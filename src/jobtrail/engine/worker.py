@@ -233,7 +233,10 @@ class Worker:
         if not ended and not wants and not orders:
             return Turn(0, 0)
         try:
-            refused, claims, told = await self.store.awrite(lambda conn: self._write_turn(conn, ended, wants, orders))
+            refused, claims, told = await self.store.awrite(
+                partial(self._write_turn, ended=ended, wants=wants, orders=orders),
+                one_statement=not ended and not orders and len(wants) == 1,
+            )
         except StoreUnavailable:
             self._ended = ended + self._ended
             raise

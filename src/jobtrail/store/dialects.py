@@ -108,15 +108,16 @@ class Sqlite:
         values = _with_micros(table, columns, rows)
         conn.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks}) {tail}", values)  # noqa: S608
 
+    # One priority after the other, in one statement: SQLite stops reading when the outer limit is reached.
+    _DUE = " UNION ALL ".join(
+        f"SELECT * FROM (SELECT id FROM {JOBS} WHERE status = 'pending' AND run_at IS NOT NULL AND queue = ?3 "  # noqa: S608
+        f"AND priority = {priority} AND run_at <= ?2 ORDER BY run_at, id LIMIT ?4)"
+        for priority in PRIORITIES
+    )
     _CLAIM = (
         f"UPDATE {JOBS} SET status = 'running', run_no = run_no + 1, attempt = attempt + 1, worker = ?1, "  # noqa: S608
-        f"started_at = ?2 WHERE id IN (SELECT id FROM {JOBS} WHERE status = 'pending' AND run_at IS NOT NULL "
-        "AND queue = ?3 AND priority = ?4 AND run_at <= ?2 ORDER BY run_at, id LIMIT ?5) "
+        f"started_at = ?2 WHERE id IN (SELECT id FROM ({_DUE}) LIMIT ?4) "
         f"RETURNING {', '.join(CLAIMED)}, priority, run_at"
-    )
-    _DUE = (
-        f"SELECT DISTINCT priority FROM {JOBS} WHERE status = 'pending' AND run_at IS NOT NULL "  # noqa: S608
-        "AND queue = ? AND priority = ? AND run_at <= ? LIMIT 1"
     )
 
     def claim(
@@ -124,16 +125,9 @@ class Sqlite:
     ) -> list[tuple[Any, ...]]:
         """One priority after the other; the write lock is held, so nobody is in between."""
         del marks  # SQLite keeps no dead rows to wade through
-        micros = to_micros(now)
-        claimed: list[tuple[Any, ...]] = []
-        for priority in PRIORITIES:
-            if len(claimed) == limit:
-                break
-            found = conn.exec_driver_sql(self._CLAIM, (worker, micros, queue, priority, limit - len(claimed)))
-            rows = [tuple(row) for row in found]
-            rows.sort(key=lambda row: (row[-1], row[0]))
-            claimed += [(*row[:-1], from_micros(row[-1])) for row in rows]
-        return claimed
+        found = conn.exec_driver_sql(self._CLAIM, (worker, to_micros(now), queue, limit)).all()
+        ordered = sorted(found, key=lambda row: (row[-2], row[-1], row[0]))
+        return [(*row[:-1], from_micros(row[-1])) for row in ordered]
 
     def move_jobs(
         self,

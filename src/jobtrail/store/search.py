@@ -56,7 +56,7 @@ _HASH = re.compile(r"[0-9a-f]{32}")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 IDS = ("id", "worker", "rerun_of")
 # What the partial indexes of a status say in their condition; a query must say it too.
-_OPEN = "status NOT IN ('pending', 'running', 'completed')"
+OPEN = "status NOT IN ('pending', 'running', 'completed')"
 _DUE = "status = 'pending' AND run_at IS NOT NULL"
 _BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
 _HELD = "status IN ('running', 'cancelling')"
@@ -279,7 +279,7 @@ def _through_indexes(states: set[str]) -> list[Any] | None:
         conditions.append(sql(_HELD))
     rest = sorted(states - {Status.PENDING.value, Status.RUNNING.value})
     if rest:
-        conditions.append(and_(sql(_OPEN), jobs.c.status.in_(rest)))
+        conditions.append(and_(sql(OPEN), jobs.c.status.in_(rest)))
     return [select(jobs.c.id).where(condition) for condition in conditions]
 
 
@@ -298,7 +298,7 @@ def _same_id(column: Any, word: Word) -> ColumnElement[bool]:
         return column == word.value  # type: ignore[no-any-return]
     if word.prefix:
         edges = _id_edge(word.value, "0"), _id_edge(word.value, "f")
-        return false() if None in edges else column.between(*edges)  # type: ignore[no-any-return]
+        return false() if None in edges else column.between(*edges)
     # Its ending, as people copy it.
     return cast(column, Text).like("%" + _escaped(word.value), escape="\\")
 

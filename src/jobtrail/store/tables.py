@@ -178,6 +178,8 @@ jobs_open = _partial(
 jobs_fingerprint = _partial("jobtrail_jobs_fingerprint", "fingerprint", "id", where="fingerprint IS NOT NULL")
 jobs_generation = _partial("jobtrail_jobs_generation", "generation", where="generation IS NOT NULL")
 jobs_rerun_of = _partial("jobtrail_jobs_rerun_of", "rerun_of", where="rerun_of IS NOT NULL")
+jobs_parent = _partial("jobtrail_jobs_parent", "parent", where="parent IS NOT NULL")
+jobs_root = _partial("jobtrail_jobs_root", "root", where="root IS NOT NULL")
 Index("jobtrail_jobs_task", jobs.c.task, jobs.c.id)
 
 job_labels = Table(
@@ -210,6 +212,7 @@ units = Table(
     Column("linked_unit", Text),
     Column("changed_at", Moment, nullable=False),
     Index("jobtrail_units_task", "task", "source", "period_start"),
+    Index("jobtrail_units_generation", "generation"),
 )
 
 items = Table(

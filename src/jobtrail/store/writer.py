@@ -48,12 +48,22 @@ class Request:
 
     ``key`` orders a group (units and ids sorted, or two processes deadlock) and names what it may block on.
     Requests with an equal ``shape`` are one statement when they meet in a group: their ``operation`` is
-    then called once, with all payloads; a lone one needs no transaction of its own.
+    then called once, with all payloads; a lone one needs no transaction of its own, and so does an
+    operation that says of itself that it is ``one_statement``.
     """
 
-    __slots__ = ("future", "key", "operation", "payload", "shape")
+    __slots__ = ("future", "key", "one_statement", "operation", "payload", "shape")
 
-    def __init__(self, operation: Callable[..., Any], key: str, shape: Any = None, payload: Any = None) -> None:
+    def __init__(
+        self,
+        operation: Callable[..., Any],
+        key: str,
+        shape: Any = None,
+        payload: Any = None,
+        *,
+        one_statement: bool = False,
+    ) -> None:
+        self.one_statement = one_statement
         self.operation = operation
         self.key = key
         self.shape = shape
@@ -105,9 +115,11 @@ class Writer:
                 self._pool().submit(self._write_if_idle)
         return request.future.result()
 
-    def start(self, operation: Callable[[Connection], T], *, key: str = "") -> Future[T]:
+    def start(
+        self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False
+    ) -> Future[T]:
         """Write in a thread of the writer; the future is answered after the commit."""
-        return self._start(Request(operation, key))
+        return self._start(Request(operation, key, one_statement=one_statement))
 
     def _start(self, request: Request) -> Future[Any]:
         self._queue.append(request)
@@ -118,9 +130,11 @@ class Writer:
         """`call_batched` for an event loop."""
         await asyncio.wrap_future(self._start(Request(operation, "", shape, payload)))
 
-    async def acall(self, operation: Callable[[Connection], T], *, key: str = "") -> T:
+    async def acall(
+        self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False
+    ) -> T:
         """`call` for an event loop."""
-        return await asyncio.wrap_future(self.start(operation, key=key))
+        return await asyncio.wrap_future(self.start(operation, key=key, one_statement=one_statement))
 
     def close(self) -> None:
         """Write what is queued and close the connection."""
@@ -175,9 +189,8 @@ class Writer:
 
     def _in_transaction(self, group: list[Request]) -> list[Any]:
         conn = self._connection()
-        if len(group) == 1 and group[0].shape is not None:
-            group[0].operation(conn, [group[0].payload])
-            return [None]
+        if len(group) == 1 and (group[0].shape is not None or group[0].one_statement):
+            return _run(conn, group)
         conn.exec_driver_sql(self.database.dialect.begin)
         try:
             results = _run(conn, group)

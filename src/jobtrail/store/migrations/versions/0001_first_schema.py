@@ -123,6 +123,8 @@ def _jobs() -> None:
     _partial(
         "jobtrail_jobs_open", "jobtrail_jobs", ["status", "id"], "status NOT IN ('pending', 'running', 'completed')"
     )
+    _partial("jobtrail_jobs_parent", "jobtrail_jobs", ["parent"], "parent IS NOT NULL")
+    _partial("jobtrail_jobs_root", "jobtrail_jobs", ["root"], "root IS NOT NULL")
     _partial("jobtrail_jobs_rerun_of", "jobtrail_jobs", ["rerun_of"], "rerun_of IS NOT NULL")
     _partial("jobtrail_jobs_source", "jobtrail_jobs", ["source", "id"], "source IS NOT NULL")
     op.create_index("jobtrail_jobs_task", "jobtrail_jobs", ["task", "id"])
@@ -162,6 +164,7 @@ def _units() -> None:
         Column("linked_unit", Text),
         Column("changed_at", MOMENT, nullable=False),
     )
+    op.create_index("jobtrail_units_generation", "jobtrail_units", ["generation"])
     op.create_index("jobtrail_units_task", "jobtrail_units", ["task", "source", "period_start"])
 
 

@@ -1,0 +1,9 @@
+"""``python -m jobtrail`` is the command ``jobtrail``."""
+
+from __future__ import annotations
+
+import sys
+
+from jobtrail.cli import main
+
+sys.exit(main())

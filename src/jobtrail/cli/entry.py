@@ -1,0 +1,92 @@
+"""From the command line to an exit code: 0 done, 1 the thing failed, 2 wrong usage."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _make_printable()
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output (head, less) has seen enough.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        _say("stopped by Ctrl-C")
+        return STOPPED
+    except Exception as error:  # noqa: BLE001 - the last boundary: a person reads a sentence
+        return _explain(error, debug="--debug" in words)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    from .program import program  # noqa: PLC0415 - inside the boundary
+
+    try:
+        answer: Any = program()(words, standalone_mode=False, prog_name="jobtrail")
+    except typer.Exit as stop:
+        answer = stop.exit_code
+    except typer.Abort:
+        answer = STOPPED
+    return answer if isinstance(answer, int) else DONE
+
+
+def _make_printable() -> None:
+    """What a job wrote may hold characters that this terminal's encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _explain(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    code, sentence = _understand(error)
+    _say(sentence)
+    return code
+
+
+def _understand(error: Exception) -> tuple[int, str]:
+    if hasattr(error, "format_message"):  # every error of the command line's own grammar
+        ctx = getattr(error, "ctx", None)
+        hint = f" (see '{ctx.command_path} --help')" if ctx is not None else ""
+        return USAGE, f"{_one_line(error.format_message()).rstrip('.')}{hint}"
+    from jobtrail.errors import JobTrailError, UsageError  # noqa: PLC0415 - not for --help
+
+    if isinstance(error, UsageError):
+        return USAGE, _one_line(str(error))
+    if isinstance(error, JobTrailError):
+        return FAILED, _one_line(str(error))
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if error.filename else ""
+        return FAILED, _one_line(f"{name}{error.strerror}")
+    return FAILED, f"unexpected {type(error).__name__}: {_one_line(str(error))[:500]} (run with --debug for the traceback)"
+
+
+def _one_line(text: str) -> str:
+    from .text import clean  # noqa: PLC0415
+
+    return clean(" ".join(text.split()))
+
+
+def _say(sentence: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"jobtrail: {sentence}\n")
+        sys.stderr.flush()

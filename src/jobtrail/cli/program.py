@@ -1,0 +1,103 @@
+"""The program: its commands, and the options that all of them take."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOOKING, STEERING, WORKING, KEEPING = "Looking", "Steering", "Working", "Keeping"
+_WHERE = "Where the jobs are"
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer's callback
+    if wanted:
+        from jobtrail import __version__  # noqa: PLC0415
+
+        typer.echo(f"jobtrail {__version__}")
+        raise typer.Exit
+
+
+AppOption = Annotated[
+    str | None,
+    typer.Option("--app", metavar="MODULE:OBJECT", help="The JobTrail, or a function that returns it [JOBTRAIL_APP].",
+                 rich_help_panel=_WHERE),
+]  # fmt: skip
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option("--database", metavar="URL", help="sqlite:///jobs.db or postgresql://… [JOBTRAIL_URL].",
+                 rich_help_panel=_WHERE),
+]  # fmt: skip
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_WHERE)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+]
+
+_SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database": (DatabaseOption, None),
+           "debug": (DebugOption, False)}  # fmt: skip
+
+
+def program() -> typer.Typer:
+    """All commands."""
+    from . import coverage, demonstrate, keep, look, serve, show, steer, submit  # noqa: PLC0415 - one import circle less
+
+    cli = typer.Typer(
+        name="jobtrail",
+        help="Run, track and recover background work: look at jobs, steer them, keep the record.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    cli.callback()(_root)
+    for part in (look, show, coverage, submit, steer, serve, keep, demonstrate):
+        part.add_to(cli)
+    return cli
+
+
+def _root(
+    ctx: typer.Context,
+    app: AppOption = None,
+    database: DatabaseOption = None,
+    debug: DebugOption = False,  # noqa: FBT002 - Typer's way of a flag
+    version: VersionOption = False,  # noqa: FBT002
+) -> None:
+    del debug, version  # read where errors are explained, and by its callback
+    ctx.obj = Session(app, database)
+    ctx.call_on_close(ctx.obj.close)
+
+
+def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., int | None]], None]:
+    """Register a function that takes a `Session` first; the options that all commands share are added to its own."""
+
+    def register(function: Callable[..., int | None]) -> None:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        names = {p.name for p in own}
+        shared = {key: value for key, value in _SHARED.items() if key not in names}
+
+        @wraps(function)
+        def run(ctx: typer.Context, **given: Any) -> int | None:
+            session: Session = ctx.obj
+            given_shared = {key: given.pop(key) for key in shared}
+            session.app = given_shared.get("app") or session.app
+            session.database = given_shared.get("database") or session.database
+            session.as_json = bool(given_shared.get("as_json"))
+            return function(session, **given)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        extra = [inspect.Parameter(k, keyword, default=d, annotation=a) for k, (a, d) in shared.items()]
+        parameters = [context, *(p.replace(kind=keyword) for p in own), *extra]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        del run.__wrapped__  # type: ignore[attr-defined]
+        cli.command(name, rich_help_panel=panel)(run)
+
+    return register

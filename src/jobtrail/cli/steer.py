@@ -1,0 +1,76 @@
+"""Steering jobs that are there: rerun, retry, cancel, run-now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .look import JobId
+from .program import STEERING, command
+from .session import Session  # noqa: TC001 - read by the registration at run time
+from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
+
+if TYPE_CHECKING:
+    from jobtrail.engine.handle import Job
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the commands of this file."""
+    command(cli, "rerun", STEERING)(rerun)
+    command(cli, "retry", STEERING)(retry)
+    command(cli, "cancel", STEERING)(cancel)
+    command(cli, "run-now", STEERING)(run_now)
+
+
+def rerun(
+    session: Session,
+    job_id: JobId,
+    mode: Annotated[str, typer.Option("--mode", "-m", help="full, failed_items or resume.")] = "full",
+    file: Annotated[Path | None, typer.Option("--file", help="A corrected input file.")] = None,
+    if_active: Annotated[str, typer.Option("--if-active", help="raise or queue.")] = "raise",
+    actor: ActorOption = None,
+    reason: ReasonOption = None,
+    wait: WaitOption = False,  # noqa: FBT002
+) -> int:
+    """Run the same work again, as a new job."""
+    jobs = session.open()
+    old = jobs.get(job_id)
+    jobs.service.make_ready()
+    new = old.rerun(
+        mode, file=str(file) if file else None, if_active=if_active, reason=reason, actor=actor_or_me(actor),
+        submitter=jobs.service.submitter,
+    )  # fmt: skip
+    return answer_with(session, jobs, new, f"re-runs …{old.id[-8:]}", wait=wait)
+
+
+def retry(
+    session: Session,
+    job_id: JobId,
+    actor: ActorOption = None,
+    reason: ReasonOption = None,
+    wait: WaitOption = False,  # noqa: FBT002
+) -> int:
+    """One more attempt of the same job."""
+    jobs = session.open()
+    job = jobs.get(job_id).retry(reason, actor=actor_or_me(actor))
+    return answer_with(session, jobs, job, "is retried", wait=wait)
+
+
+def cancel(session: Session, job_id: JobId, actor: ActorOption = None, reason: ReasonOption = None) -> int:
+    """End a job that waits, ask one that runs to stop; a second time forces the end."""
+    jobs = session.open()
+    job = jobs.get(job_id).cancel(reason, actor=actor_or_me(actor))
+    return answer_with(session, jobs, job, _words(job), wait=False)
+
+
+def _words(job: Job) -> str:
+    return "is asked to stop" if job.row.active else "is cancelled"
+
+
+def run_now(session: Session, job_id: JobId, actor: ActorOption = None) -> int:
+    """Do not wait for its time."""
+    jobs = session.open()
+    job = jobs.get(job_id).run_now(actor=actor_or_me(actor))
+    return answer_with(session, jobs, job, "is due now", wait=False)

@@ -1,0 +1,81 @@
+"""Text that came from jobs, made safe and short for a terminal or a spreadsheet."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+TAIL = 8  # characters of an id that people see and type; all of them are random
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+@lru_cache(maxsize=4096)
+def _shown(character: str) -> str:
+    """Control and direction characters could move the cursor, colour the screen or reverse a line."""
+    category = unicodedata.category(character)
+    if category in {"Cc", "Cf", "Cs", "Zl", "Zp"} and character not in "\u200c\u200d":
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def clean(text: str) -> str:
+    """The text with its control characters spelled out, all in one line."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def clean_lines(text: str) -> str:
+    """The same for several lines; line ends and tabs stay."""
+    return "\n".join(clean(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def short(text: str | None, length: int) -> str:
+    """The first line of a text, cut with an ellipsis."""
+    if not text:
+        return ""
+    line = clean(text.strip().split("\n", 1)[0])
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def cell(value: Any) -> str:
+    """A value for CSV that no spreadsheet takes for a formula."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def tail(job_id: str | None) -> str:
+    """The ending of an id."""
+    return job_id[-TAIL:] if job_id else ""
+
+
+def iso(moment: datetime | None) -> str | None:
+    """UTC for programs."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment is not None else None
+
+
+def moment(value: datetime | None, now: datetime) -> str:
+    """UTC for people: the time alone where the day is today."""
+    if value is None:
+        return ""
+    at = value.astimezone(UTC)
+    return f"{at:%H:%M:%S}" if at.date() == now.astimezone(UTC).date() else f"{at:%Y-%m-%d %H:%M}"
+
+
+def span(length: timedelta | float | None) -> str:
+    """A length of time: 0.4 s, 12 s, 3:20, 2:05:00, 3 d 4 h."""
+    if length is None:
+        return ""
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    seconds = max(seconds, 0.0)
+    if seconds < 10:  # noqa: PLR2004 - below it tenths tell something
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}:{whole % _MINUTE:02}"
+    if whole < 2 * _DAY:
+        return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02}:{whole % _MINUTE:02}"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"

@@ -1,0 +1,67 @@
+"""``--wait``: look at a job until it has ended, with a bar on standard error."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from .text import short, span
+from .views import job_json, named, status_text, told
+
+if TYPE_CHECKING:
+    from jobtrail import JobTrail
+    from jobtrail.engine.handle import Job
+
+    from .session import Session
+
+POLL = 0.15  # seconds
+NOBODY_AFTER = 5.0  # seconds until a job that nobody takes is explained
+GOOD = ("completed", "partial")
+
+
+def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
+    """Wait for the end and tell it; 0 when it completed, wholly or in part, else 1."""
+    if session.errors.is_terminal:
+        _with_bar(session, job)
+    else:
+        _quietly(job)
+    row, now = job.refresh().row, jobs.store.now()
+    if session.as_json:
+        session.json({**job_json(row), "created": job.created})
+    else:
+        took = f" in {span(row.finished_at - row.started_at)}" if row.finished_at and row.started_at else ""
+        why = told(row, now, 300)
+        session.say(f"{named(row)} ", status_text(row.status.value), took, (f": {why}" if why else "", ""))
+    return 0 if row.status.value in GOOD else 1
+
+
+def _quietly(job: Job) -> None:
+    while job.refresh().row.active:
+        time.sleep(POLL)
+
+
+def _with_bar(session: Session, job: Job) -> None:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(),
+               TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn())  # fmt: skip
+    begun = time.monotonic()
+    with Progress(*columns, console=session.errors, transient=True) as bar:
+        line = bar.add_task(short(job.row.task, 40), total=None, told="")
+        while job.refresh().row.active:
+            bar.update(line, **_state(job, time.monotonic() - begun))
+            time.sleep(POLL)
+
+
+def _state(job: Job, waited: float) -> dict[str, Any]:
+    status = job.row.status.value
+    progress = job.progress if status in {"running", "cancelling"} else None
+    if progress is None:
+        alone = status == "pending" and waited > NOBODY_AFTER and job.row.started_at is None
+        return {"total": None, "told": f"{status}: is a worker on queue '{job.row.queue}'?" if alone else status}
+    words = short(progress.get("message") or status, 60)
+    if progress.get("total"):
+        return {"total": progress["total"], "completed": progress.get("done") or 0, "told": words}
+    if progress.get("percent") is not None:
+        return {"total": 100, "completed": progress["percent"], "told": words}
+    return {"total": None, "told": words}

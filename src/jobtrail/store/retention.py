@@ -1,0 +1,272 @@
+"""What has been kept long enough goes, in small committed chunks: history goes, the truth stays.
+
+Removed are ended jobs of a status's age with all that was written about them. Never removed are active jobs,
+what an active job refers to, units, and the ledger of a unit that is not complete (or a later re-run would not
+know what is done). What was removed is counted in `job_totals` in the same transaction. A reference to a
+removed job is no error: it is shown as pruned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, literal, or_, select, text
+
+from jobtrail.errors import InvalidOption
+from jobtrail.job.model import ACTIVE, Outcome, Status
+
+from .search import OPEN, smallest_id
+from .tables import events, idempotency_keys, items, job_labels, job_totals, jobs, logs, progress, steps, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from .store import Store
+
+CHUNK = 500
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+_ABOUT_A_JOB = (events, logs, progress, job_labels)
+_LEDGERS = (items, steps)
+_ACTIVE = [status.value for status in ACTIVE]
+_TOTALS = ("hour", "task", "status", "jobs", "run_seconds", "wait_seconds")
+_ADD_TOTALS = "ON CONFLICT (hour, task, status) DO UPDATE SET " + ", ".join(
+    f"{name} = {job_totals.name}.{name} + excluded.{name}" for name in _TOTALS[3:]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how many days ended jobs are kept, by status; None keeps them for ever."""
+
+    completed: float | None = 30
+    cancelled: float | None = 30
+    failed: float | None = 90
+    partial: float | None = 90
+
+    def __post_init__(self) -> None:
+        """Refuse a number that is no time."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100_000:  # noqa: PLR2004
+                message = f"the retention of {f.name} jobs must be a number of days from 0, or None; it is {value!r}"
+                raise InvalidOption(message)
+
+    def edges(self, now: datetime) -> dict[Status, datetime]:
+        """By status the moment before which its jobs must have ended to go."""
+        given = {Status(f.name): getattr(self, f.name) for f in fields(self)}
+        return {status: now - timedelta(days=days) for status, days in given.items() if days is not None}
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What a pass removed."""
+
+    jobs: Counter[str] = field(default_factory=Counter)
+    ledgers: int = 0
+    keys: int = 0
+
+    @property
+    def total(self) -> int:
+        """All jobs."""
+        return self.jobs.total()
+
+
+def _on_and_on() -> bool:
+    return False
+
+
+def run_once(
+    store: Store,
+    policy: Retention,
+    now: datetime,
+    *,
+    chunk: int = CHUNK,
+    pause: Callable[[], bool] = _on_and_on,
+) -> Pruned:
+    """Remove all that is due, chunk by chunk.
+
+    ``pause`` is called after each chunk: it may wait, and ends the pass by returning True. Whatever stops a
+    pass, the next one goes on; two at once take different rows.
+    """
+    pruned = Pruned()
+    edges = policy.edges(now)
+    if _prune_jobs(store, edges, chunk, pause, pruned):
+        return pruned
+    if edges and _prune_superseded(store, max(edges.values()), chunk, pause, pruned):
+        return pruned
+    _prune_keys(store, now, chunk, pause, pruned)
+    return pruned
+
+
+# -- jobs --------------------------------------------------------------------------------------------
+
+
+def _prune_jobs(
+    store: Store, edges: dict[Status, datetime], chunk: int, pause: Callable[[], bool], pruned: Pruned
+) -> bool:
+    for status, edge in edges.items():
+        after: str | None = FIRST_ID
+        while after is not None:
+            after, removed, ledgers = store.write(_chunk_of_jobs(store, status, edge, after, chunk))
+            pruned.jobs[status.value] += removed
+            pruned.ledgers += ledgers
+            if after is not None and pause():
+                return True
+    return False
+
+
+def _chunk_of_jobs(store: Store, status: Status, edge: datetime, after: str, chunk: int) -> Any:
+    def operation(conn: Connection) -> tuple[str | None, int, int]:
+        found = _due(conn, status, edge, after, chunk)
+        if not found:
+            return None, 0, 0
+        # Asked in a second statement, when their rows are locked: who re-runs one of them locks it first.
+        kept = _referred_to(conn, [row.id for row in found])
+        going = [row for row in found if row.id not in kept]
+        ledgers = _remove(conn, store, going) if going else 0
+        return found[-1].id, len(going), ledgers
+
+    return operation
+
+
+def _due(conn: Connection, status: Status, edge: datetime, after: str, chunk: int) -> Sequence[Any]:
+    """The oldest ended jobs behind ``after``. Ids tell when a job was made, so the walk ends at the edge."""
+    query = (
+        select(
+            jobs.c.id, jobs.c.task, jobs.c.status, jobs.c.generation, jobs.c.unit,
+            jobs.c.created_at, jobs.c.run_at, jobs.c.started_at, jobs.c.finished_at,
+        )
+        .where(
+            jobs.c.id > after,
+            jobs.c.id < smallest_id(edge),
+            jobs.c.status == status.value,
+            jobs.c.finished_at < edge,
+            jobs.c.unit_lock.is_(None),
+            jobs.c.body_running.is_(False),
+        )
+        .order_by(jobs.c.id)
+        .limit(chunk)
+    )  # fmt: skip
+    if status is not Status.COMPLETED:
+        query = query.where(text(OPEN))
+    return conn.execute(query.with_for_update(skip_locked=True)).all()
+
+
+def _referred_to(conn: Connection, ids: list[str]) -> set[str]:
+    kept: set[str] = set()
+    for column in (jobs.c.rerun_of, jobs.c.waits_for, jobs.c.parent, jobs.c.root, jobs.c.generation):
+        # A job is no reason to keep itself: its first telling bears its own id.
+        query = select(column).where(column.in_(ids), jobs.c.status.in_(_ACTIVE), column != jobs.c.id)
+        kept.update(conn.execute(query).scalars())
+    return kept
+
+
+def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
+    ids = [row.id for row in going]
+    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going), _ADD_TOTALS)
+    for table in _ABOUT_A_JOB:
+        conn.execute(delete(table).where(table.c.job_id.in_(ids)))
+    conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+    return _remove_ledgers(conn, {row.generation or row.id for row in going})
+
+
+def _totals(going: Iterable[Any]) -> list[tuple[Any, ...]]:
+    sums: dict[tuple[Any, ...], list[float]] = {}
+    for row in going:
+        hour = row.finished_at.replace(minute=0, second=0, microsecond=0)
+        one = sums.setdefault((hour, row.task, row.status), [0, 0.0, 0.0])
+        one[0] += 1
+        if row.started_at is not None:
+            one[1] += max((row.finished_at - row.started_at).total_seconds(), 0.0)
+            one[2] += max((row.started_at - (row.run_at or row.created_at)).total_seconds(), 0.0)
+    return [(*key, *values) for key, values in sorted(sums.items())]
+
+
+# -- ledgers -----------------------------------------------------------------------------------------
+
+
+def _remove_ledgers(conn: Connection, ledgers: set[str]) -> int:
+    """Items and steps go when no job has this telling any more and no unfinished unit stands on it."""
+    going = sorted(ledgers - _with_a_job(conn, ledgers))
+    going = sorted(set(going) - _with_an_open_unit(conn, going)) if going else []
+    for table in _LEDGERS:
+        if going:
+            conn.execute(delete(table).where(table.c.generation.in_(going)))
+    return len(going)
+
+
+def _with_a_job(conn: Connection, ledgers: Iterable[str]) -> set[str]:
+    wanted = list(ledgers)
+    found = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(wanted))).scalars())
+    return found | set(conn.execute(select(jobs.c.generation).where(jobs.c.generation.in_(wanted))).scalars())
+
+
+def _with_an_open_unit(conn: Connection, ledgers: Iterable[str]) -> set[str]:
+    not_complete = or_(units.c.outcome.is_(None), units.c.outcome != Outcome.SUCCESS.value)
+    query = select(units.c.generation).where(units.c.generation.in_(list(ledgers)), not_complete)
+    return set(conn.execute(query).scalars())
+
+
+def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[[], bool], pruned: Pruned) -> bool:
+    """Ledgers that outlived their jobs for the sake of a unit, which has been told anew meanwhile."""
+    for table in _LEDGERS:
+        after: str | None = FIRST_ID
+        while after is not None:
+            with store.read() as conn:
+                found = _generations(conn, table, after, smallest_id(edge), chunk)
+                alone = set(found) - _with_a_job(conn, found) if found else set()
+            if alone:
+                pruned.ledgers += store.write(partial(_remove_ledgers, ledgers=alone))
+            after = found[-1] if found else None
+            if after is not None and pause():
+                return True
+    return False
+
+
+def _generations(conn: Connection, table: Any, after: str, before: str, limit: int) -> list[str]:
+    """The next tellings in a table, each found by one look into its key."""
+    first = select(table.c.generation).where(table.c.generation > after, table.c.generation < before)
+    first = first.order_by(table.c.generation).limit(1)
+    walk = select(first.scalar_subquery().label("generation"), literal(1).label("place")).cte("walk", recursive=True)
+    following = select(table.c.generation).where(table.c.generation > walk.c.generation, table.c.generation < before)
+    following = following.order_by(table.c.generation).limit(1)
+    walk = walk.union_all(
+        select(following.scalar_subquery(), walk.c.place + 1).where(
+            walk.c.generation.is_not(None), walk.c.place < limit
+        )
+    )
+    query = select(walk.c.generation).where(walk.c.generation.is_not(None)).order_by(walk.c.place)
+    return list(conn.execute(query).scalars())
+
+
+# -- keys --------------------------------------------------------------------------------------------
+
+
+def _prune_keys(store: Store, now: datetime, chunk: int, pause: Callable[[], bool], pruned: Pruned) -> None:
+    def operation(conn: Connection) -> int:
+        table = idempotency_keys
+        old = select(table.c.scope, table.c.key).where(table.c.expires_at <= now).limit(chunk)
+        found = conn.execute(old.with_for_update(skip_locked=True)).all()
+        for row in found:
+            conn.execute(delete(table).where(table.c.scope == row.scope, table.c.key == row.key))
+        return len(found)
+
+    while removed := store.write(operation):
+        pruned.keys += removed
+        if pause():
+            return
+
+
+def totals(conn: Connection, since: datetime) -> list[dict[str, Any]]:
+    """What is known of removed jobs, by hour of their end, task and status."""
+    query = select(job_totals).where(job_totals.c.hour >= since).order_by(*job_totals.primary_key.columns)
+    return [dict(row._mapping) for row in conn.execute(query)]  # noqa: SLF001 - SQLAlchemy's own name for it
