@@ -137,27 +137,21 @@ class Sqlite:
         to: str,
         rows: Sequence[tuple[Any, ...]],
     ) -> set[str]:
-        """Run the statement for all rows; only when some did not move is each looked at."""
+        """Run the statement for all rows; only when some did not move is it run again, row by row."""
         sql = self._update(tuple(columns), tuple(leaves), to)
         changed_values = _with_micros(tables.jobs, columns, [row[2:] for row in rows])
         values = [(*new, row[0], row[1]) for new, row in zip(changed_values, rows, strict=True)]
         if len(rows) == 1:
             moved = conn.exec_driver_sql(sql, values[0]).rowcount == 1
             return {rows[0][0]} if moved else set()
-        before = conn.exec_driver_sql("SELECT total_changes()").scalar_one()
-        conn.exec_driver_sql(sql, values)
-        changed = conn.exec_driver_sql("SELECT total_changes()").scalar_one() - before
-        if changed == len(rows):
-            return {row[0] for row in rows}
-        return self._which_moved(conn, to, rows)
-
-    def _which_moved(self, conn: Connection, to: str, rows: Sequence[tuple[Any, ...]]) -> set[str]:
-        moved = set()
-        for row in rows:
-            found = conn.exec_driver_sql(f"SELECT status, run_no FROM {JOBS} WHERE id = ?", (row[0],)).first()  # noqa: S608
-            if found is not None and (found[0], found[1]) == (to, row[1]):
-                moved.add(row[0])
-        return moved
+        conn.exec_driver_sql("SAVEPOINT moves")
+        moved_ids = {row[0] for row in rows}
+        if conn.exec_driver_sql(sql, values).rowcount != len(rows):
+            # A row that stands in the new state may have stood there before: only the count of its own tells.
+            conn.exec_driver_sql("ROLLBACK TO moves")
+            moved_ids = {value[-2] for value in values if conn.exec_driver_sql(sql, value).rowcount == 1}
+        conn.exec_driver_sql("RELEASE moves")
+        return moved_ids
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str) -> str:
         key = (columns, leaves, to)

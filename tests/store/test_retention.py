@@ -1,0 +1,253 @@
+"""Retention: what is old goes in chunks and leaves no orphans; what is active, referred to or true stays."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select, union, update
+
+from jobtrail.errors import InvalidOption
+from jobtrail.job import moves
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.model import Outcome, Status
+from jobtrail.store import retention, runs, tables, units
+from jobtrail.store.items import Recorded
+from jobtrail.store.jobs import Rules
+from jobtrail.store.retention import Retention, run_once
+from making import new_job, of_unit, subject, unit
+
+if TYPE_CHECKING:
+    from jobtrail.store import Store
+    from making import Maker
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=400)
+POLICY = Retention()
+JOB_TABLES = (tables.events, tables.logs, tables.progress, tables.job_labels)
+
+
+@pytest.fixture(autouse=True)
+def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids as they were made 400 days ago, one millisecond after the other."""
+    import making  # noqa: PLC0415
+
+    made = iter(range(1, 1_000_000))
+
+    def old_id() -> str:
+        millis = int(LONG_AGO.timestamp() * 1000) + next(made)
+        return str(UUID(int=(millis << 80) | (7 << 76) | (2 << 62) | millis))
+
+    monkeypatch.setattr(making, "new_id", old_id)
+
+
+@pytest.fixture
+def old(store: Store, make: Maker) -> Any:
+    """Makes a job that ended long ago, with everything that can hang on one."""
+
+    def job(
+        to: Status = Status.COMPLETED, *, days: float = 400, unit_of: Any = None, items: Any = (), **rest: Any
+    ) -> str:
+        new = of_unit(unit_of, **rest) if unit_of else new_job(**rest)
+        store.submit(new, Rules(unit=unit_of, labels={"tenant": "acme"}))
+        (claim,) = make.claim()
+        records = runs.Records(claim.id, claim.run_no, claim.ledger)
+        records.items = [Recorded("", str(i), i, ItemOutcome(outcome)) for i, outcome in enumerate(items)]
+        records.progress = runs.Progress(50.0)
+        records.log = [runs.LogChunk(0, 1, 1, "x")]
+        store.write(lambda conn: runs.write(conn, store.dialect, records, NOW))
+        step = {"name": "s", "digest": "d", "result": "1", "seconds": 1.0, "now": NOW}
+        store.write(lambda conn: runs.save_step(conn, store.dialect, records, **step))
+        ended = NOW - timedelta(days=days)
+        if to is Status.CANCELLED:
+            make.apply(moves.stop_requested(subject(claim), ended, cause=moves.StopCause.CANCEL, actor="me"))
+            make.apply(moves.stopped_by_cancel(subject(claim), ended))
+        else:
+            make.apply(moves.finished(subject(claim), ended, to), ledgers={claim.id: (claim.ledger, None)})
+        times = {"started_at": ended - timedelta(seconds=30), "run_at": ended - timedelta(seconds=40)}
+        store.write(lambda conn: conn.execute(update(tables.jobs).where(tables.jobs.c.id == claim.id).values(times)))
+        return claim.id
+
+    return job
+
+
+def ids(store: Store) -> set[str]:
+    """All jobs."""
+    with store.read() as conn:
+        return set(conn.execute(select(tables.jobs.c.id)).scalars())
+
+
+def assert_no_orphans(store: Store) -> None:
+    """Nothing that hangs on a job has lost it, and no ledger stands without a job or an open unit."""
+    with store.read() as conn:
+        for table in JOB_TABLES:
+            alone = select(table.c.job_id).where(table.c.job_id.not_in(select(tables.jobs.c.id)))
+            assert conn.execute(alone).all() == [], table.name
+        for table in (tables.items, tables.steps):
+            stands = union(
+                select(tables.jobs.c.id),
+                select(tables.jobs.c.generation).where(tables.jobs.c.generation.is_not(None)),
+                select(tables.units.c.generation).where(tables.units.c.outcome != "success"),
+            )
+            alone = select(table.c.generation).where(table.c.generation.not_in(stands))
+            assert conn.execute(alone).all() == [], table.name
+
+
+def test_by_status_and_age(store: Store, make: Maker, old: Any) -> None:
+    gone = {old(), old(Status.CANCELLED, days=31), old(Status.FAILED, days=91), old(Status.PARTIAL, days=91)}
+    kept = {old(days=29), old(Status.FAILED, days=89), old(Status.PARTIAL, days=89), old(Status.CANCELLED, days=1)}
+    pruned = run_once(store, POLICY, NOW)
+    assert (pruned.total, ids(store)) == (4, kept)
+    assert pruned.jobs == {"completed": 1, "cancelled": 1, "failed": 1, "partial": 1}
+    assert gone.isdisjoint(kept)
+    assert_no_orphans(store)
+    assert make.count(tables.logs) == len(kept)
+    assert run_once(store, POLICY, NOW).total == 0
+
+
+def test_none_keeps_for_ever(store: Store, old: Any) -> None:
+    kept = {old(), old(Status.FAILED)}
+    assert run_once(store, Retention(None, None, None, None), NOW).total == 0
+    assert ids(store) == kept
+
+
+def test_a_number_that_is_no_time_is_refused() -> None:
+    for wrong in (-1, True, float("nan"), "30"):
+        with pytest.raises(InvalidOption, match="retention of failed jobs"):
+            Retention(failed=wrong)  # type: ignore[arg-type]
+
+
+def test_the_active_and_what_they_refer_to_stay(store: Store, make: Maker, old: Any) -> None:
+    rerun, parent, root, telling, alone = old(), old(), old(), old(), old()
+    active = {
+        make.pending(rerun_of=rerun),
+        make.pending(parent=parent, root=root),
+        make.pending(generation=telling),
+    }
+    kept = {rerun, parent, root, telling}
+    assert run_once(store, POLICY, NOW, chunk=2).total == 1
+    assert ids(store) == kept | active
+    assert alone not in kept
+    assert make.count(tables.steps) == len(kept)
+
+
+def test_a_forced_end_whose_body_still_runs_stays(store: Store, make: Maker) -> None:
+    one = make.unit_job()
+    (claim,) = make.claim()
+    make.apply(moves.stop_requested(subject(claim), LONG_AGO, cause=moves.StopCause.CANCEL, actor="me"))
+    stopping = subject(claim, status=Status.CANCELLING, stop_cause="cancel")
+    assert make.apply(moves.forced(stopping, LONG_AGO, actor="me")) == []
+    assert run_once(store, POLICY, NOW).total == 0
+    assert ids(store) == {one.id}
+
+
+def test_units_stay_and_an_open_one_keeps_its_ledger(store: Store, make: Maker, old: Any) -> None:
+    whole, open_ = unit("2013-02"), unit("2013-03")
+    old(unit_of=whole, items=["ok", "ok"])
+    failed = old(Status.PARTIAL, unit_of=open_, items=["ok", "failed"])
+    old(items=["ok", "failed"])
+    run_once(store, POLICY, NOW)
+    assert ids(store) == set()
+    with store.read() as conn:
+        assert units.get(conn, whole.key).outcome is Outcome.SUCCESS  # type: ignore[union-attr]
+        assert units.get(conn, open_.key).job_id == failed  # type: ignore[union-attr]
+        assert set(conn.execute(select(tables.items.c.generation)).scalars()) == {failed}
+    assert make.count(tables.items) == 2
+    assert_no_orphans(store)
+
+    again = old(unit_of=open_, items=["ok", "ok"], days=1)
+    pruned = run_once(store, POLICY, NOW)
+    assert (pruned.total, pruned.ledgers) == (0, 1)
+    assert ids(store) == {again}
+    with store.read() as conn:
+        assert set(conn.execute(select(tables.items.c.generation)).scalars()) == {again}
+    assert_no_orphans(store)
+
+
+def test_a_ledger_stays_while_a_job_of_its_telling_does(store: Store, make: Maker, old: Any) -> None:
+    one = unit()
+    first = old(Status.PARTIAL, unit_of=one, items=["ok", "failed"])
+    old(unit_of=one, generation=first, items=["ok", "ok"], days=1)
+    assert run_once(store, POLICY, NOW).total == 1
+    assert make.count(tables.items, tables.items.c.generation == first) == 2
+    assert_no_orphans(store)
+
+
+def test_what_was_removed_is_counted(store: Store, old: Any) -> None:
+    for _ in range(3):
+        old()
+    old(Status.FAILED)
+    run_once(store, POLICY, NOW, chunk=2)
+    with store.read() as conn:
+        found = {row["status"]: row for row in retention.totals(conn, LONG_AGO - timedelta(days=1))}
+    assert (found["completed"]["jobs"], found["failed"]["jobs"]) == (3, 1)
+    assert found["completed"]["hour"] == (NOW - timedelta(days=400)).replace(minute=0)
+    assert found["completed"]["run_seconds"] == pytest.approx(90)
+    assert found["completed"]["wait_seconds"] == pytest.approx(30)
+
+
+def test_what_stops_a_pass_loses_nothing_and_the_next_goes_on(store: Store, make: Maker, old: Any) -> None:
+    for _ in range(7):
+        old(items=["ok"])
+    chunks = iter([False, True])
+    assert run_once(store, POLICY, NOW, chunk=2, pause=lambda: next(chunks)).total == 4
+    assert_no_orphans(store)
+
+    def killed() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_once(store, POLICY, NOW, chunk=2, pause=killed)
+    assert_no_orphans(store)
+    assert run_once(store, POLICY, NOW, chunk=2).total == 1
+    with store.read() as conn:
+        assert sum(row["jobs"] for row in retention.totals(conn, LONG_AGO - timedelta(days=1))) == 7
+    assert make.count(tables.items) == make.count(tables.steps) == 0
+
+
+def test_kept_jobs_at_the_front_do_not_stop_a_pass(store: Store, make: Maker, old: Any) -> None:
+    for _ in range(5):
+        make.pending(rerun_of=old(), run_at=NOW + timedelta(days=9999))
+    old()
+    assert run_once(store, POLICY, NOW, chunk=2).total == 1
+
+
+def test_two_at_once_count_each_job_once(store: Store, other: Store, old: Any) -> None:
+    for _ in range(30):
+        old()
+    done = [threading.Thread(target=run_once, args=(one, POLICY, NOW), kwargs={"chunk": 3}) for one in (store, other)]
+    for thread in done:
+        thread.start()
+    for thread in done:
+        thread.join()
+    run_once(store, POLICY, NOW)
+    assert ids(store) == set()
+    with store.read() as conn:
+        assert sum(row["jobs"] for row in retention.totals(conn, LONG_AGO - timedelta(days=1))) == 30
+    assert_no_orphans(store)
+
+
+def test_a_retry_and_its_removal_do_not_both_happen(store: Store, make: Maker, old: Any) -> None:
+    """The row is locked before it is looked at: a job that somebody retries now is passed over."""
+    job_id = old(Status.FAILED)
+    make.apply(moves.retried(subject_of(make, job_id), NOW, actor="me"))
+    assert run_once(store, POLICY, NOW).total == 0
+    assert ids(store) == {job_id}
+
+
+def subject_of(make: Maker, job_id: str) -> Any:
+    """A job in its state, as the moves see it."""
+    row = make.row(job_id)
+    return moves.Subject(row.id, row.run_no, row.attempt, row.status, row.unit, row.max_attempts)
+
+
+def test_keys_go_when_they_have_expired(store: Store, make: Maker) -> None:
+    for number in range(5):
+        expires = NOW + timedelta(hours=number - 3)
+        store.submit(new_job(), Rules(idempotency=("sync", f"k{number}", "d", expires)))
+    pruned = run_once(store, POLICY, NOW, chunk=2)
+    assert (pruned.keys, make.count(tables.idempotency_keys)) == (4, 1)
+    assert run_once(store, POLICY, NOW).keys == 0
