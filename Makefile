@@ -1,0 +1,52 @@
+# One word each; `make` tells them. Only Python 3.11 or newer and make are needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-long lint types contract check bench clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jobtrail needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.user: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.user
+
+install: $(VENV)/.dev ## the environment for work on jobtrail
+
+demo: $(VENV)/.user ## load real data with real jobs and look at them (ARGS="--once" ends by itself)
+	$(BIN)/jobtrail demo $(ARGS)
+
+test: $(VENV)/.dev ## all tests in their short form
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not long" $(ARGS)
+
+test-long: $(VENV)/.dev ## all tests, the long ones too
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+
+lint: $(VENV)/.dev ## ruff
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+contract: $(VENV)/.dev ## who may import whom
+	$(BIN)/lint-imports --no-cache
+
+check: lint types contract test ## all that CI checks
+
+bench: $(VENV)/.dev ## measure jobtrail alone, on both databases
+	$(BIN)/python -m bench.run $(ARGS)
+
+clean: ## remove what was made here
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
