@@ -188,6 +188,21 @@ def test_groups_within_groups_are_bounded():
     assert time.perf_counter() - started < 1
 
 
+def test_a_tree_of_groups_is_told_up_to_sixty():
+    tree = ExceptionGroup("a", [ExceptionGroup("b", [ValueError(f"{n}.{m}") for m in range(10)]) for n in range(10)])
+    assert of(tree).traceback.count("ValueError: ") <= 60
+
+
+def test_a_member_that_is_there_twice_is_told_once():
+    assert of(ExceptionGroup("twice", [ValueError("same")] * 5)).traceback.count("ValueError: same") == 1
+
+
+def test_a_note_is_masked_before_it_is_cut():
+    error = ValueError("x")
+    error.add_note("a://u:" + "p" * 3_000 + "@h")
+    assert "ppp" not in of(error).traceback
+
+
 def test_notes_are_kept():
     error = ValueError("x")
     error.add_note("see the manual")

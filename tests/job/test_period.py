@@ -314,12 +314,19 @@ def test_ranges_that_are_none(first, last):
         Period.range(P(first), P(last))
 
 
+@pytest.mark.parametrize("last", ["2013-03-01", "2013-02[Europe/London]"])
+def test_a_range_keeps_to_one_grain_and_zone(last):
+    with pytest.raises(InvalidPeriod, match="different grain or zone"):
+        Period.range(P("2013-01"), P(last))
+
+
 def test_contains_and_overlaps():
     february = P("2013-02")
     assert february.contains(utc(2013, 2, 1))
     assert not february.contains(utc(2013, 3, 1))
     assert february.overlaps(P("2013-W05"))
     assert not february.overlaps(P("2013-03"))
+    assert not P("2013-03").overlaps(february)
     with pytest.raises(InvalidPeriod, match="naive"):
         february.contains(datetime(2013, 2, 1))
 

@@ -137,6 +137,7 @@ def test_a_huge_wait_is_capped_with_a_warning():
     assert seconds == 3600
     assert "1e+300" in warning
     assert Retry(wait=tenacity.wait_incrementing(1e300)).delay(1, None) == (3600, None)
+    assert Retry(wait=tenacity.wait_fixed(1) + (lambda _: 10**400)).delay(1, None) == (3600, None)
 
 
 def test_tenacity_sees_the_error():
@@ -259,6 +260,7 @@ def test_stored_waits_of_tenacity():
     plain = Retry(wait=tenacity.wait_exponential(multiplier=2, exp_base=3, max=50))
     back = Retry.from_json(plain.to_json())
     assert [back.delay(n, None) for n in range(1, 9)] == [plain.delay(n, None) for n in range(1, 9)]
+    assert Retry(wait=tenacity.wait_exponential(min=10)).to_json()["wait"] == {"kind": "custom"}
     assert Retry(wait=tenacity.wait_random(1, 2)).to_json()["wait"] == {"kind": "custom"}
 
 

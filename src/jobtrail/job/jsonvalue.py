@@ -443,7 +443,6 @@ def _cut(text: str, limit: int) -> str:
     half = room // 2
     head = _fitting(text[:half], half)
     tail = _fitting(text[-half:][::-1], half)
-    tail = min(tail, len(text) - head)
     end = _spell(text[len(text) - tail :]).decode()
     return _spell(text[:head]).decode() + _left_out(len(text) - head - tail) + end
 
