@@ -1,0 +1,157 @@
+"""What the tests of engine and field cases share: `jobs` and `make_jobs` on each database, and waiting for facts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from jobtrail import JobTrail
+from jobtrail.store import migrate
+from jobtrail.store.database import Database
+from jobtrail.store.tables import metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+DEFAULT_SERVER = "postgresql://postgres@127.0.0.1:5432/postgres"
+QUICK = {"poll_interval": 0.1}
+
+
+def until(what: str, fact: Callable[[], Any], *, timeout: float = 15.0, every: float = 0.01) -> Any:
+    """Wait until ``fact()`` is true and give what it gave; the test fails with ``what`` it waited for."""
+    end = time.monotonic() + timeout
+    while not (found := fact()):
+        if time.monotonic() > end:
+            pytest.fail(f"waited {timeout:g} s in vain until {what}")
+        time.sleep(every)
+    return found
+
+
+def names(job: Any) -> list[str]:
+    """The moves in a job's trail."""
+    return [event.name for event in job.events()]
+
+
+def event(job: Any, name: str) -> Any:
+    """The last event of this name in a job's trail."""
+    found = [one for one in job.events() if one.name == name]
+    assert found, f"there is no '{name}' in the trail, only {names(job)}"
+    return found[-1]
+
+
+def count_rows(jobs: JobTrail, table: str = "jobs") -> int:
+    """How many rows a table has."""
+    with jobs.store.read() as conn:
+        number: int = conn.exec_driver_sql(f"SELECT count(*) FROM {metadata.tables[table].name}").scalar()  # noqa: S608
+    return number
+
+
+def server_address() -> str:
+    """The PostgreSQL server for the tests."""
+    return os.environ.get("JOBTRAIL_TEST_POSTGRES", DEFAULT_SERVER)
+
+
+@pytest.fixture(scope="session")
+def _server() -> str:
+    psycopg = pytest.importorskip("psycopg")
+    address = server_address()
+    try:
+        psycopg.connect(address, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no PostgreSQL at {address}; name one with JOBTRAIL_TEST_POSTGRES")
+    return address
+
+
+@pytest.fixture(scope="session")
+def new_database(_server: str) -> Iterator[Callable[[], str]]:
+    """Makes PostgreSQL databases, migrated, from one template; all are dropped at the end."""
+    import psycopg  # noqa: PLC0415 - there is a server, so there is a driver
+
+    stem = f"jobtrail_test_{uuid4().hex[:8]}"
+    base = _server.rsplit("/", 1)[0]
+    made = [f"{stem}_template"]
+    with psycopg.connect(_server, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {made[0]}")
+    with closing(Database(f"{base}/{made[0]}")) as database:
+        migrate.upgrade(database)
+
+    def make() -> str:
+        name = f"{stem}_{len(made)}"
+        with psycopg.connect(_server, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name} TEMPLATE {made[0]} STRATEGY FILE_COPY")
+        made.append(name)
+        return f"{base}/{name}"
+
+    yield make
+    with psycopg.connect(_server, autocommit=True) as conn:
+        for name in made:
+            conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def _shared_database(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+def postgres_url(_shared_database: str) -> Iterator[str]:
+    """A PostgreSQL database with all tables and no rows; emptied after the test."""
+    yield _shared_database
+    with closing(Database(_shared_database)) as database, database.connect() as conn:
+        filled = [
+            name for name in metadata.tables if conn.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()  # noqa: S608
+        ]
+        if filled:
+            conn.exec_driver_sql("SET lock_timeout = '10s'")
+            conn.exec_driver_sql("TRUNCATE " + ", ".join(filled) + " CASCADE")
+
+
+@pytest.fixture(scope="session")
+def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "jobs.db"
+    with closing(Database(f"sqlite:///{path}")) as database:
+        migrate.upgrade(database)
+    return path
+
+
+@pytest.fixture
+def sqlite_url(_migrated_file: Path, tmp_path: Path) -> str:
+    """A SQLite database with all tables and no rows."""
+    shutil.copy(_migrated_file, tmp_path / "jobs.db")
+    return f"sqlite:///{tmp_path / 'jobs.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> str:
+    """An empty migrated database, once of each kind."""
+    found: str = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
+    return found
+
+
+@pytest.fixture
+def make_jobs(url: str) -> Iterator[Callable[..., JobTrail]]:
+    """Makes application objects over the same database; settings as for `JobTrail`."""
+    made: list[JobTrail] = []
+
+    def make(**settings: Any) -> JobTrail:
+        made.append(JobTrail(url, **{**QUICK, **settings}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def jobs(make_jobs: Callable[..., JobTrail]) -> JobTrail:
+    """An application object over an empty database."""
+    return make_jobs()
