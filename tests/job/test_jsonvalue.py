@@ -64,7 +64,7 @@ class Model(BaseModel):
     price: Decimal
 
 
-Pair = namedtuple("Pair", "a b")
+Pair = namedtuple("Pair", "a b")  # noqa: PYI024 - the untyped kind is what people have
 
 
 class Hostile:

@@ -83,7 +83,7 @@ def describe(error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Se
     """
     try:
         return _describe(error, limit, tuple(skip_modules))
-    except BaseException as trouble:  # noqa: BLE001 - telling about a failure must never become one
+    except BaseException as trouble:
         name = type(error).__name__
         message = f"<unprintable {name}> (describing it raised {type(trouble).__name__})"
         return Failure(name, message, "", _fingerprint(name, "", ""), "")
@@ -124,7 +124,7 @@ def _text_of(error: BaseException) -> str:
     """Asked once: it may be slow, huge, or raise."""
     try:
         return str.__str__(str(error))
-    except BaseException:  # noqa: BLE001 - also sys.exit() inside of __str__
+    except BaseException:
         return f"<unprintable {type(error).__name__}>"
 
 

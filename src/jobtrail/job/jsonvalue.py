@@ -247,7 +247,7 @@ def encode_result(value: Any, limit_bytes: int = RESULT_LIMIT) -> tuple[str | No
         return _encode_leniently(value, limit_bytes)
     except _TooMuchError:
         return None, f"result is larger than {size(limit_bytes)} and was not stored"
-    except BaseException as error:  # noqa: BLE001 - the work succeeded; whatever the object does must not undo that
+    except BaseException as error:
         return None, f"result could not be stored: {type(error).__name__}"
 
 
@@ -304,7 +304,7 @@ class _Copy:
             return self.unfold(value, place, depth)
         except _TooMuchError:
             raise
-        except BaseException:  # noqa: BLE001 - a hostile object costs its own place only
+        except BaseException:
             return self.lost(place, kind.__name__)
 
     def unfold(self, value: Any, place: _Place, depth: int) -> Any:
@@ -422,9 +422,9 @@ def size(count: int) -> str:
 
 
 def safe_text(text: str, limit: int) -> str:
-    """A text that every database stores, of at most ``limit`` bytes of UTF-8.
+    r"""A text that every database stores, of at most ``limit`` bytes of UTF-8.
 
-    NUL and lone surrogates are spelled out (``\\x00``, ``\\udc80``). A longer text keeps its beginning and its
+    NUL and lone surrogates are spelled out (``\x00``, ``\udc80``). A longer text keeps its beginning and its
     end, with ``… n characters left out …`` between them; below 100 bytes only its beginning.
     """
     if len(text) <= limit and text.isascii() and "\x00" not in text:

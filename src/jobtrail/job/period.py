@@ -69,7 +69,7 @@ class Period:
                 return _parse_text(value, zone)
             if isinstance(value, date) and not isinstance(value, datetime):
                 return _calendar("day", datetime(value.year, value.month, value.day), _or_utc(zone))  # noqa: DTZ001
-            if isinstance(value, (tuple, list)) and len(value) == 2:  # noqa: PLR2004
+            if isinstance(value, (tuple, list)) and len(value) == 2:
                 return cls(_end(value[0], zone), _end(value[1], zone), _or_utc(zone))
         except OverflowError:
             message = f"the period {_shown(value)} lies beyond the years 1 to 9999"
@@ -117,7 +117,7 @@ class Period:
         tz = _zone(self.zone)
         local = self._local(self.start)
         for unit in CALENDAR:
-            if _floor(unit, local) == local and local.year < 9999:  # noqa: PLR2004
+            if _floor(unit, local) == local and local.year < 9999:
                 following = _instant(_step(unit, local, 1), tz)
                 if (_instant(local, tz), following) == (self.start, self.end):
                     return unit

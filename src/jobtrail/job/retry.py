@@ -275,7 +275,7 @@ def _ask(wait: Any, attempt: int, error: BaseException | None) -> tuple[float, s
         answer = wait(_state(attempt, error)) if tenacity else wait(attempt)
     except OverflowError:
         return (inf, None) if tenacity else (0.0, "raised OverflowError")
-    except Exception as trouble:  # noqa: BLE001 - the job's own error must survive it
+    except Exception as trouble:
         return 0.0, f"raised {type(trouble).__name__}"
     if tenacity and isinstance(answer, (int, float)) and answer > LONGEST:
         return inf, None
@@ -287,7 +287,7 @@ def _seconds_of(answer: Any) -> tuple[float, str | None]:
         seconds = float(answer.total_seconds() if isinstance(answer, timedelta) else answer)
     except OverflowError:
         return 0.0, "is endless"
-    except Exception:  # noqa: BLE001
+    except Exception:
         return 0.0, f"is no number but {type(answer).__name__}"
     if isinstance(answer, (bool, str)):
         return 0.0, f"is no number but {type(answer).__name__}"
@@ -302,7 +302,7 @@ def _is_tenacity(wait: Any) -> bool:
 
 
 def _state(attempt: int, error: BaseException | None) -> Any:
-    from tenacity import RetryCallState  # noqa: PLC0415 - seldom, and slow to import
+    from tenacity import RetryCallState
 
     state = RetryCallState(None, None, (), {})  # type: ignore[arg-type]
     state.attempt_number = attempt
