@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -15,44 +14,28 @@ from jobtrail.store.database import Database
 from jobtrail.store.tables import metadata
 
 from making import Maker
+from services import database_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DEFAULT_SERVER = "postgresql://postgres@127.0.0.1:5432/postgres"
-
-
 @pytest.fixture(scope="session")
-def server() -> str:
-    """The address of a PostgreSQL server; without one the tests are skipped, in CI they fail."""
-    psycopg = pytest.importorskip("psycopg")
-    address = os.environ.get("JOBTRAIL_TEST_POSTGRES", DEFAULT_SERVER)
-    try:
-        psycopg.connect(address, connect_timeout=2).close()
-    except psycopg.OperationalError:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no PostgreSQL at {address}; name one with JOBTRAIL_TEST_POSTGRES")
-    return address
-
-
-@pytest.fixture(scope="session")
-def make_database(server: str) -> Iterator[object]:
+def make_database(postgres_server: str) -> Iterator[object]:
     """Makes empty databases on the server; all are dropped at the end."""
     import psycopg  # noqa: PLC0415 - there is a server, so there is a driver
 
     made: list[str] = []
 
     def make() -> str:
-        name = f"jobtrail_exam_{uuid4().hex[:12]}"
-        with psycopg.connect(server, autocommit=True) as conn:
+        name = database_name(uuid4().hex[:12])
+        with psycopg.connect(postgres_server, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {name}")
         made.append(name)
-        return f"{server.rsplit('/', 1)[0]}/{name}"
+        return f"{postgres_server.rsplit('/', 1)[0]}/{name}"
 
     yield make
-    with psycopg.connect(server, autocommit=True) as conn:
+    with psycopg.connect(postgres_server, autocommit=True) as conn:
         for name in made:
             conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 

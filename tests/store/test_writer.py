@@ -1,0 +1,257 @@
+"""The writer: one commit for many, the guilty one alone gets the error, one open transaction stalls nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import event, select
+
+from jobtrail.errors import StoreUnavailable
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import Status
+from jobtrail.store import Store, tables
+from jobtrail.store.jobs import Rules
+from making import Maker, new_job, of_unit, unit, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OPPOSITE = """
+import sys
+from contextlib import closing
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import NewJob
+from jobtrail.job.period import Period
+from jobtrail.job.unit import Unit
+from jobtrail.store import Store
+from jobtrail.store.jobs import Rules
+from concurrent.futures import ThreadPoolExecutor
+
+url, backwards = sys.argv[1], sys.argv[2] == "backwards"
+with closing(Store(url)) as store, ThreadPoolExecutor(8) as pool:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    units = [Unit("sync", None, Period.parse(f"20{year:02}-{month:02}")) for year in range(10, 20) for month in range(1, 13)]
+    if backwards:
+        units.reverse()
+    def submit(unit):
+        return store.submit(NewJob(new_id(), "sync", "{}", unit=unit.key), Rules(unit=unit)).why
+    assert set(pool.map(submit, units)) == {None}
+    print("done", flush=True)
+"""
+
+
+@pytest.fixture
+def busy(store: Store) -> Iterator[threading.Event]:
+    """The writer is in the middle of a group until the event is set, so that requests queue up."""
+    go, inside = threading.Event(), threading.Event()
+
+    def hold(_conn: Any) -> None:
+        inside.set()
+        assert go.wait(10)
+
+    store.writer.start(hold)
+    assert inside.wait(10)
+    yield go
+    go.set()
+
+
+@pytest.fixture
+def commits(store: Store) -> list[str]:
+    """Grows by one for each transaction of this store's connections."""
+    said: list[str] = []
+
+    @event.listens_for(store.database.engine, "before_cursor_execute")
+    def note(_conn: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if statement.startswith("COMMIT"):
+            said.append(statement)
+
+    return said
+
+
+def queued(store: Store, number: int) -> None:
+    """Wait until so many requests stand in line."""
+    wait_until(lambda: len(store.writer._queue) == number, f"{number} requests in line")  # noqa: SLF001
+
+
+def test_what_queued_up_is_written_in_one_transaction(
+    store: Store, make: Maker, busy: threading.Event, commits: list[str]
+) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        answers = [pool.submit(make.unit_job, unit(f"2013-{i % 12 + 1:02}", source=str(i))) for i in range(20)]
+        queued(store, 20)
+        busy.set()
+        assert all(answer.result(10).created for answer in answers)
+    assert len(commits) == 2, "that of the one that held the writer, and that of the group"
+    assert make.count(tables.jobs) == 20
+
+
+def test_plain_ones_of_one_shape_are_one_statement(store: Store, make: Maker, busy: threading.Event) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        answers = [pool.submit(store.insert, new_job()) for _ in range(20)]
+        queued(store, 20)
+        busy.set()
+        for answer in answers:
+            answer.result(10)
+    assert make.count(tables.jobs) == 20
+
+
+def test_only_the_guilty_one_gets_the_error(store: Store, make: Maker, busy: threading.Event) -> None:
+    class Guilty(Exception):  # noqa: N818
+        pass
+
+    def guilty(conn: Any) -> None:
+        store.submit_on(conn, new_job("undone"), Rules(labels={"a": "b"}))
+        raise Guilty
+
+    good = [store.writer.start(lambda c: store.submit_on(c, new_job(), Rules(labels={"a": "b"}))) for _ in range(5)]
+    bad = store.writer.start(guilty)
+    good += [store.writer.start(lambda c: store.submit_on(c, new_job(), Rules(labels={"a": "b"}))) for _ in range(5)]
+    busy.set()
+    with pytest.raises(Guilty):
+        bad.result(10)
+    assert all(one.result(10).created for one in good)
+    assert make.count(tables.jobs) == 10
+    assert make.count(tables.jobs, tables.jobs.c.task == "undone") == 0
+
+
+def test_a_doubled_id_hurts_its_owner_only(store: Store, make: Maker, busy: threading.Event) -> None:
+    twice = new_job()
+    with ThreadPoolExecutor(6) as pool:
+        answers = [pool.submit(store.insert, one) for one in (new_job(), twice, new_job(), twice, new_job())]
+        queued(store, 5)
+        busy.set()
+        failed = [answer for answer in answers if answer.exception(10) is not None]
+    assert len(failed) == 1
+    assert make.count(tables.jobs) == 4
+
+
+def test_the_writer_serves_an_event_loop(store: Store, make: Maker) -> None:
+    async def many() -> list[Any]:
+        one = unit()
+        submissions = [store.asubmit(of_unit(one), Rules(unit=one)) for _ in range(20)]
+        inserts = [store.ainsert(new_job()) for _ in range(20)]
+        await asyncio.gather(*inserts, store.ainsert_alike(new_job(), [(new_id(), "{}") for _ in range(5)]))
+        return await asyncio.gather(*submissions)
+
+    answers = asyncio.run(many())
+    assert sum(answer.created for answer in answers) == 1
+    assert make.count(tables.jobs) == 26
+
+
+def test_an_error_leaves_the_writer_in_order(store: Store, make: Maker) -> None:
+    def broken(conn: Any) -> None:
+        conn.exec_driver_sql("SELECT nonsense FROM nowhere")
+
+    for _ in range(3):
+        with pytest.raises(Exception, match="nowhere"):
+            store.write(broken)
+    assert make.pending()
+
+
+def test_close_writes_what_is_queued(migrated: str) -> None:
+    store = Store(migrated)
+    pending = [store.writer.start(lambda c: store.submit_on(c, new_job(), Rules())) for _ in range(50)]
+    store.close()
+    assert all(one.result(0).created for one in pending)
+    with closing(Store(migrated)) as again:
+        assert Maker(again).count(tables.jobs) == 50
+
+
+def test_an_open_transaction_on_a_unit_delays_the_others_little(store: Store, other: Store, make: Maker) -> None:
+    """Somebody submits inside a transaction of his own and goes to lunch: the rest of this process goes on."""
+    if store.database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time; an open write transaction is for its owner to end")
+    held = unit()
+    with other.database.engine.connect() as lunch:
+        lunch.exec_driver_sql("BEGIN")
+        other.submit_on(lunch, of_unit(held), Rules(unit=held))
+        blocked = [
+            store.writer.start(lambda c: store.submit_on(c, of_unit(held), Rules(unit=held)), key=held.key)
+            for _ in range(3)
+        ]
+        slowest = 0.0
+        for number in range(30):
+            began = time.monotonic()
+            make.unit_job(unit(source=f"free/{number}"))
+            slowest = max(slowest, time.monotonic() - began)
+        assert not any(one.done() for one in blocked)
+        lunch.exec_driver_sql("COMMIT")
+    ids = {one.result(10).id for one in blocked}
+    assert len(ids) == 1
+    assert make.count(tables.jobs, tables.jobs.c.unit == held.key) == 1
+    assert slowest < 0.4, "the wait for a lock is 100 ms, and only the first pays it"
+
+
+def test_a_unit_that_was_blocked_is_written_in_turn_again(store: Store, other: Store, make: Maker) -> None:
+    if store.database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time")
+    held = unit()
+    with other.database.engine.connect() as lunch:
+        lunch.exec_driver_sql("BEGIN")
+        other.submit_on(lunch, of_unit(held), Rules(unit=held))
+        blocked = store.writer.start(lambda c: store.submit_on(c, of_unit(held), Rules(unit=held)), key=held.key)
+        wait_until(lambda: store.writer._blocked, "moved aside")  # noqa: SLF001
+        lunch.exec_driver_sql("ROLLBACK")
+    assert blocked.result(10).created
+    wait_until(lambda: not store.writer._blocked, "nothing blocked any more")  # noqa: SLF001
+    assert not make.unit_job(held).created
+
+
+def test_two_processes_with_opposite_orders_do_not_deadlock(migrated: str) -> None:
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPPOSITE, migrated, order], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for order in ("forwards", "backwards")
+    ]
+    for program in programs:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    for program in programs:
+        said, _ = program.communicate(timeout=30)
+        assert (said, program.returncode) == ("done\n", 0)
+    with closing(Store(migrated)) as store:
+        assert Maker(store).count(tables.jobs) == 120
+
+
+def test_a_lost_connection_is_replaced(store: Store, make: Maker) -> None:
+    if store.database.is_sqlite:
+        pytest.skip("a file is not lost")
+    make.pending()
+    pid = store.write(lambda conn: conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+    with store.read() as conn:
+        conn.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+    with pytest.raises(StoreUnavailable, match="not available|cannot be reached"):
+        make.pending()
+    assert make.pending()
+
+
+def test_a_forked_child_writes_through_a_connection_of_its_own(store: Store, make: Maker) -> None:
+    make.pending()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        try:
+            make.pending("child")
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - the child must not go on with the tests
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert make.pending("parent")
+    with store.read() as conn:
+        tasks = list(conn.execute(select(tables.jobs.c.task).order_by(tables.jobs.c.task)).scalars())
+    assert tasks == ["child", "parent", "sync"]
+    assert make.row(make.pending()).status is Status.PENDING
