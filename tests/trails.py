@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from contextlib import closing
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from services import database_name
 
 from jobtrail import JobTrail
 from jobtrail.store import migrate
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-DEFAULT_SERVER = "postgresql://postgres@127.0.0.1:5432/postgres"
 QUICK = {"poll_interval": 0.1}
 
 
@@ -53,46 +52,28 @@ def count_rows(jobs: JobTrail, table: str = "jobs") -> int:
     return number
 
 
-def server_address() -> str:
-    """The PostgreSQL server for the tests."""
-    return os.environ.get("JOBTRAIL_TEST_POSTGRES", DEFAULT_SERVER)
-
-
 @pytest.fixture(scope="session")
-def _server() -> str:
-    psycopg = pytest.importorskip("psycopg")
-    address = server_address()
-    try:
-        psycopg.connect(address, connect_timeout=2).close()
-    except psycopg.OperationalError:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no PostgreSQL at {address}; name one with JOBTRAIL_TEST_POSTGRES")
-    return address
-
-
-@pytest.fixture(scope="session")
-def new_database(_server: str) -> Iterator[Callable[[], str]]:
+def new_database(postgres_server: str) -> Iterator[Callable[[], str]]:
     """Makes PostgreSQL databases, migrated, from one template; all are dropped at the end."""
     import psycopg  # noqa: PLC0415 - there is a server, so there is a driver
 
-    stem = f"jobtrail_test_{uuid4().hex[:8]}"
-    base = _server.rsplit("/", 1)[0]
+    stem = database_name(uuid4().hex[:8])
+    base = postgres_server.rsplit("/", 1)[0]
     made = [f"{stem}_template"]
-    with psycopg.connect(_server, autocommit=True) as conn:
+    with psycopg.connect(postgres_server, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {made[0]}")
     with closing(Database(f"{base}/{made[0]}")) as database:
         migrate.upgrade(database)
 
     def make() -> str:
         name = f"{stem}_{len(made)}"
-        with psycopg.connect(_server, autocommit=True) as conn:
+        with psycopg.connect(postgres_server, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {name} TEMPLATE {made[0]} STRATEGY FILE_COPY")
         made.append(name)
         return f"{base}/{name}"
 
     yield make
-    with psycopg.connect(_server, autocommit=True) as conn:
+    with psycopg.connect(postgres_server, autocommit=True) as conn:
         for name in made:
             conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 

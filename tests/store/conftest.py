@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+
 @pytest.fixture(scope="session")
 def make_database(postgres_server: str) -> Iterator[object]:
     """Makes empty databases on the server; all are dropped at the end."""

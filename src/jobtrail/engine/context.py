@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from jobtrail.errors import InvalidArguments, RetrySignal, StepError, StopSignal, UsageError
+from jobtrail.errors import InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
 from jobtrail.job.jsonvalue import decode, encode_step
 from jobtrail.job.model import Continues
 
@@ -232,7 +232,7 @@ class BaseContext:
     def _keep(self, name: str, digest: str, value: Any, seconds: float) -> Any:
         try:
             text = encode_step(value)
-        except InvalidArguments as error:
+        except (InvalidArguments, TooLarge) as error:
             message = f"the result of the step '{name}' cannot be kept: {error}"
             raise StepError(message) from None
         if not self._steps.save(self._claim, name, digest, text, seconds):

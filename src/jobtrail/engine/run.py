@@ -119,7 +119,7 @@ def options_of(claim: Claim) -> dict[str, Any]:
 
 def policy_of(task: Task, options: dict[str, Any]) -> Retry:
     """The retry policy of this job."""
-    return Retry.from_json(options["retry"]) if "retry" in options else task.retry
+    return Retry.from_json(options["retry"], task.retry) if "retry" in options else task.retry
 
 
 def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:

