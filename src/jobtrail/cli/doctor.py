@@ -1,0 +1,255 @@
+"""``jobtrail doctor``: is everything well, and what to do where it is not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from .session import Session  # noqa: TC001 - read by the registration at run time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail import JobTrail
+
+GOOD, NOTE, BAD = "ok", "note", "wrong"
+CLOCK_LIMIT = timedelta(seconds=2)
+WAIT_LIMIT = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    told: str
+    advice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker that is not known to have stopped."""
+
+    id: str
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    slots: int
+    alive: bool
+    told: str
+
+
+def examine(session: Session) -> int:
+    """Check database, schema, tasks, clock and workers; exit code 1 when something is wrong."""
+    jobs = session.open()
+    findings = list(_findings(session, jobs))
+    wrong = [finding for finding in findings if finding.state == BAD]
+    if session.as_json:
+        session.json({"ok": not wrong, "findings": [_as_json(finding) for finding in findings]})
+    else:
+        _print(session, findings)
+    return 1 if wrong else 0
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    return {"name": finding.name, "state": finding.state, "told": finding.told, "advice": finding.advice}
+
+
+def _print(session: Session, findings: list[Finding]) -> None:
+    from .text import clean  # noqa: PLC0415
+
+    signs = {GOOD: ("✓ ", "green"), NOTE: ("• ", "yellow"), BAD: ("✗ ", "bold red")}
+    width = max(len(finding.name) for finding in findings) + 2
+    for finding in findings:
+        session.say(signs[finding.state], (finding.name.ljust(width), "bold"), clean(finding.told))
+        if finding.advice:
+            session.say(" " * (width + 2), (f"→ {clean(finding.advice)}", "cyan"))
+
+
+def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
+    from jobtrail.errors import JobTrailError, StoreError  # noqa: PLC0415
+
+    try:
+        yield _reach(jobs)
+    except StoreError as error:
+        yield Finding("database", BAD, str(error), "see that it runs, and that --database (or JOBTRAIL_URL) names it")
+        return
+    schema = _schema(jobs)
+    yield schema
+    if schema.state == BAD:
+        return
+    try:
+        with jobs.store.read() as conn:
+            now = jobs.store.dialect.now(conn)
+            yield _clock(now)
+            yield _tasks(session, jobs, conn)
+            workers = _workers(conn, now)
+            yield _told_workers(workers)
+            yield _waiting(conn, now, workers)
+            yield from _orphans(conn, workers)
+            yield from _people(conn)
+    except JobTrailError as error:
+        yield Finding("database", BAD, str(error))
+
+
+def _reach(jobs: JobTrail) -> Finding:
+    begun = time.perf_counter()
+    with jobs.store.read() as conn:
+        version = conn.exec_driver_sql(
+            "SELECT sqlite_version()" if jobs.store.database.is_sqlite else "SHOW server_version"
+        ).scalar()
+    took = (time.perf_counter() - begun) * 1000
+    kind = "SQLite" if jobs.store.database.is_sqlite else "PostgreSQL"
+    where = jobs.store.database.url.render_as_string(hide_password=True)
+    return Finding("database", GOOD, f"{kind} {version} at {where}, answers in {took:.0f} ms")
+
+
+def _schema(jobs: JobTrail) -> Finding:
+    from jobtrail.store import migrate  # noqa: PLC0415
+
+    state = migrate.state(jobs.store.database)
+    if state.current:
+        return Finding("schema", GOOD, f"{state.version}, current")
+    if state.newer:
+        told = f"{state.version}, newer than this program, which knows {migrate.HEAD}"
+        return Finding("schema", BAD, told, "update jobtrail on this machine")
+    told = "no tables of jobtrail" if state.version is None else f"{state.version}, this program needs {migrate.HEAD}"
+    return Finding("schema", BAD, told, "run: jobtrail migrate")
+
+
+def _clock(now: datetime) -> Finding:
+    from datetime import UTC  # noqa: PLC0415
+    from datetime import datetime as clock  # noqa: PLC0415
+
+    off = clock.now(UTC) - now
+    told = f"{abs(off.total_seconds()):.1f} s {'ahead of' if off > timedelta(0) else 'behind'} the database"
+    if abs(off) <= CLOCK_LIMIT:
+        return Finding("clock", GOOD, "agrees with the database")
+    return Finding("clock", NOTE, f"this machine is {told}", "nothing is judged by it, but set it: logs will not match")
+
+
+def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
+    from sqlalchemy import select  # noqa: PLC0415
+
+    from jobtrail.store.tables import jobs as table  # noqa: PLC0415
+
+    query = select(table.c.task).where(table.c.status == "pending", table.c.run_at.is_not(None)).distinct()
+    waiting = set(conn.execute(query).scalars())
+    if not session.has_app:
+        told = f"{len(waiting)} waiting task names; without --app it is not known whether they are registered"
+        return Finding("tasks", NOTE, told, "say --app module:object to have them checked")
+    unknown = sorted(name for name in waiting if jobs.tasks.find(name) is None)
+    if unknown:
+        told = f"jobs wait for tasks that this application does not know: {', '.join(unknown)}"
+        return Finding("tasks", BAD, told, "register them (or give a task that was renamed aliases=[…])")
+    return Finding("tasks", GOOD, f"{len(jobs.tasks.all())} registered, all that jobs wait for are known")
+
+
+# -- workers -----------------------------------------------------------------------------------------
+
+
+def _workers(conn: Connection, now: datetime) -> list[WorkerSeen]:
+    from sqlalchemy import select  # noqa: PLC0415
+
+    from jobtrail.store.tables import beats, workers  # noqa: PLC0415
+
+    query = select(workers, beats.c.at.label("beat_at")).select_from(
+        workers.outerjoin(beats, beats.c.worker == workers.c.id)
+    )
+    found = conn.execute(query.where(workers.c.state == "alive").order_by(workers.c.started_at.desc()).limit(200))
+    return [_judged(row, now) for row in found]
+
+
+def _judged(row: Any, now: datetime) -> WorkerSeen:
+    from .text import span  # noqa: PLC0415
+
+    gone = _is_gone(row)
+    quiet = row.beat_at is not None and now - row.beat_at > timedelta(seconds=20)
+    told = "its process is gone" if gone else f"silent for {span(now - row.beat_at)}" if quiet else "alive"
+    queues = tuple(loads(row.queues))
+    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not quiet, told)
+
+
+def _is_gone(row: Any) -> bool:
+    """On this host the operating system knows."""
+    from jobtrail.store import workers  # noqa: PLC0415
+
+    if row.boot is None or row.boot != workers.boot_id() or row.pid_namespace != workers.pid_namespace():
+        return False
+    return row.process_start is not None and workers.process_start(row.pid) != row.process_start
+
+
+def _told_workers(found: list[WorkerSeen]) -> Finding:
+    from .text import tail  # noqa: PLC0415
+
+    if not found:
+        return Finding("workers", NOTE, "none is running", "start one: jobtrail --app module:object worker")
+    alive = [one for one in found if one.alive]
+    dead = [one for one in found if not one.alive]
+    parts = [f"…{tail(one.id)} on {one.host} (pid {one.pid}, queues {', '.join(one.queues)}, {one.slots} slots)" for one in alive]
+    parts += [f"…{tail(one.id)} on {one.host}: {one.told}" for one in dead[:5]]
+    state = GOOD if alive else NOTE
+    advice = None if alive else "start one: jobtrail --app module:object worker"
+    return Finding("workers", state, f"{len(alive)} alive: {'; '.join(parts)}" if parts else "none", advice)
+
+
+# -- what waits, what was left -----------------------------------------------------------------------
+
+
+def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Finding:
+    from jobtrail.store import search  # noqa: PLC0415
+
+    from .text import span  # noqa: PLC0415
+
+    oldest = search.oldest_waiting(conn, now)
+    if not oldest:
+        return Finding("waiting", GOOD, "no job that is due waits")
+    told = ", ".join(f"queue '{queue}' since {span(now - since)}" for queue, since in sorted(oldest.items()))
+    served = {queue for one in workers if one.alive for queue in one.queues}
+    alone = sorted(queue for queue in oldest if queue not in served)
+    late = sorted(queue for queue, since in oldest.items() if now - since > WAIT_LIMIT)
+    if alone:
+        names = ",".join(alone)
+        return Finding("waiting", BAD, f"{told}; no worker serves {names}", f"start one: jobtrail worker --queues {names}")
+    if late:
+        return Finding("waiting", BAD, told, "more workers, or more slots (--concurrency), would shorten the queue")
+    return Finding("waiting", GOOD, told)
+
+
+def _orphans(conn: Connection, workers: list[WorkerSeen]) -> Iterator[Finding]:
+    """Jobs that the record calls running on a worker that does not run."""
+    from sqlalchemy import func, select  # noqa: PLC0415
+
+    from jobtrail.store.tables import jobs  # noqa: PLC0415
+
+    held = select(jobs.c.worker, func.count()).where(jobs.c.status.in_(("running", "cancelling"))).group_by(jobs.c.worker)
+    alive = {one.id for one in workers if one.alive}
+    counted = {str(worker): int(number) for worker, number in conn.execute(held)}
+    lost = sum(number for worker, number in counted.items() if worker not in alive)
+    running = sum(counted.values()) - lost
+    yield Finding("running", GOOD, f"{running:,} on workers that are alive")
+    if lost:
+        yield Finding("lost", BAD, f"{lost:,} marked as running on workers that are gone", "any running worker recovers them")
+
+
+def _people(conn: Connection) -> Iterator[Finding]:
+    from jobtrail.store import search  # noqa: PLC0415
+
+    counted = search.status_counts(conn)
+    asked = counted["awaiting_input"].number + counted["awaiting_mapping"].number
+    if asked:
+        yield Finding("questions", NOTE, f"{asked:,} jobs wait for an answer", "jobtrail list status:awaiting_input")
+    if counted["interrupted"].number:
+        told = f"{counted['interrupted'].number:,} jobs are held after their worker died"
+        yield Finding("held", NOTE, told, "jobtrail list status:interrupted; then retry or cancel them")
+    bad = counted["failed"].number
+    if bad:
+        plus = "+" if counted["failed"].more else ""
+        yield Finding("failed", NOTE, f"{bad:,}{plus} jobs failed", "jobtrail list status:failed")

@@ -1,0 +1,182 @@
+"""``jobtrail worker``: execute jobs in this process until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .program import WORKING, command
+from .session import Session  # noqa: TC001 - read by the registration at run time
+
+if TYPE_CHECKING:
+    from jobtrail import JobTrail
+    from jobtrail.engine.worker import Worker
+
+HAND_BACK_WITHIN = 5.0  # seconds, after the second signal
+FAILED = 1
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the command of this file."""
+    command(cli, "worker", WORKING)(work)
+
+
+def work(
+    session: Session,
+    queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")] = "default",
+    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")] = None,
+    burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,  # noqa: FBT002
+) -> int:
+    """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
+    from jobtrail.config import from_environment  # noqa: PLC0415
+    from jobtrail.engine.worker import speed_up_switches  # noqa: PLC0415
+
+    named = _queues(queues, concurrency)
+    jobs = session.open(tasks=True, creates=True)
+    jobs.settings = jobs.service.settings = from_environment(jobs.settings)
+    _log_to_terminal()
+    jobs.service.make_ready()
+    speed_up_switches()
+    worker = jobs.worker(queues=named, **({"slots": concurrency} if concurrency else {}))
+    _tell_start(session, jobs, worker)
+    begun = time.monotonic()
+    code = asyncio.run(_serve(session, worker, burst=burst))
+    _tell_end(session, jobs, worker, time.monotonic() - begun)
+    return code
+
+
+def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
+    from jobtrail.errors import UsageError  # noqa: PLC0415
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        message = "--queues wants names, as in: default,imports"
+        raise UsageError(message)
+    if not any("=" in name for name in names):
+        return list(dict.fromkeys(names))
+    slots: dict[str, int] = {}
+    for name in names:
+        queue, _, number = name.partition("=")
+        if not number.isdecimal() or int(number) < 1 or concurrency is not None:
+            message = "--queues wants either names with --concurrency, or slots for each, as in: default=10,imports=2"
+            raise UsageError(message)
+        slots[queue.strip()] = int(number)
+    return slots
+
+
+def _log_to_terminal() -> None:
+    """Warnings of worker and libraries, on standard error; what a job logs goes to its own log."""
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+
+
+# -- its life ----------------------------------------------------------------------------------------
+
+
+async def _serve(session: Session, worker: Worker, *, burst: bool) -> int:
+    stop = _Stop(session, worker)
+    with _signals(stop.ask):
+        await worker.run(burst=burst)
+    if stop.leaving is not None:
+        await stop.leaving
+    return 0
+
+
+class _Stop:
+    """What each further signal means: drain; hand back and leave; leave."""
+
+    def __init__(self, session: Session, worker: Worker) -> None:
+        self.leaving: asyncio.Task[None] | None = None
+        self._session, self._worker = session, worker
+        self._asked = 0
+
+    def ask(self) -> None:
+        self._asked += 1
+        if self._asked == 1:
+            self._drain()
+        elif self._asked == 2:  # noqa: PLR2004 - the second signal
+            self.leaving = asyncio.get_running_loop().create_task(_hand_back(self._worker))
+        else:
+            os._exit(FAILED)
+
+    def _drain(self) -> None:
+        running = len(self._worker.running)
+        if running:
+            limit = self._worker.settings.graceful_shutdown_timeout
+            self._session.hint(f"stopping: {running} running, at most {limit:g} s; once more to hand them back at once")
+        self._worker.stop()
+
+
+@contextlib.contextmanager
+def _signals(ask: Any) -> Any:
+    loop = asyncio.get_running_loop()
+    wanted = [signal.SIGTERM, signal.SIGINT]
+    try:
+        for number in wanted:
+            loop.add_signal_handler(number, ask)
+    except (NotImplementedError, RuntimeError):  # no such thing on Windows, or not in a thread
+        wanted = []
+    try:
+        yield
+    finally:
+        for number in wanted:
+            loop.remove_signal_handler(number)
+
+
+async def _hand_back(worker: Worker) -> None:
+    """Give every run back and leave, whatever the bodies do."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(HAND_BACK_WITHIN):
+            await worker.hand_back_all()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)
+
+
+# -- what is told ------------------------------------------------------------------------------------
+
+
+def _tell_start(session: Session, jobs: JobTrail, worker: Worker) -> None:
+    from .text import clean, tail  # noqa: PLC0415
+
+    tasks = ", ".join(task.name for task in jobs.tasks.all()) or "none"
+    where = jobs.store.database.url.render_as_string(hide_password=True)
+    words = f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
+    session.hint((clean(words), "dim"))
+
+
+def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) -> None:
+    from .text import span, tail  # noqa: PLC0415
+
+    counted = _ended(jobs, worker)
+    if session.as_json:
+        session.json({"worker": worker.id, "jobs": dict(counted), "seconds": round(seconds, 3)})
+        return
+    told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "no jobs"
+    session.say((f"worker …{tail(worker.id)} stopped after {span(seconds)}: {told}", "bold"))
+
+
+def _ended(jobs: JobTrail, worker: Worker) -> Counter[str]:
+    """How the jobs stand that ran here last."""
+    from sqlalchemy import func, select  # noqa: PLC0415
+
+    from jobtrail.errors import StoreError  # noqa: PLC0415
+    from jobtrail.store.tables import jobs as table  # noqa: PLC0415
+
+    query = select(table.c.status, func.count()).where(table.c.worker == worker.id).group_by(table.c.status)
+    with contextlib.suppress(StoreError), jobs.store.read() as conn:
+        return Counter({str(status): int(number) for status, number in conn.execute(query)})
+    return Counter()
