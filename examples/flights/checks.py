@@ -15,7 +15,7 @@ WIND_LIMIT = 200  # mph
 MISSING = ("", "NA")
 
 
-class BadRow(ValueError):  # noqa: N818 - it reads as what it is
+class BadRow(ValueError):
     """The row cannot be taken over; the message says why."""
 
 
@@ -87,5 +87,3 @@ def number(what: str, value: str) -> float | None:
     if not math.isfinite(found):
         raise BadRow(f"{what} is '{value}', which is no number")
     return found
-
-

@@ -30,9 +30,7 @@ class FileKind:
 
 
 FILES = {
-    "planes": FileKind(
-        "planes.csv.gz", ("tailnum", "year", "type", "manufacturer", "model", "seats"), checks.plane
-    ),
+    "planes": FileKind("planes.csv.gz", ("tailnum", "year", "type", "manufacturer", "model", "seats"), checks.plane),
     "airports": FileKind("airports.csv", ("faa", "name", "lat", "lon", "alt", "tzone"), checks.airport),
     "airlines": FileKind("airlines.csv", ("carrier", "name"), checks.airline),
 }

@@ -38,7 +38,7 @@ class Warehouse:
             return
         columns = list(rows[0])
         names, places = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        statement = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})"  # noqa: S608 - names of our own
+        statement = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})"
         with self._turn, self._connected() as connection:
             connection.executemany(statement, rows)
 
@@ -55,7 +55,7 @@ class Warehouse:
 
     def count(self, table: str) -> int:
         """How many rows a table holds."""
-        with self._turn, closing(self._connected().execute(f"SELECT count(*) FROM {table}")) as cursor:  # noqa: S608 - names of our own
+        with self._turn, closing(self._connected().execute(f"SELECT count(*) FROM {table}")) as cursor:
             return int(cursor.fetchone()[0])
 
     def close(self) -> None:

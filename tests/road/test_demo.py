@@ -10,11 +10,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from services import database_name
 
 from jobtrail.cli.demo import shipped_data
 
@@ -183,6 +186,19 @@ def test_data_that_cannot_be_read_are_refused_in_one_sentence(
     assert sentence in done.stderr
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty database for one test."""
+    import psycopg
+
+    name = database_name(uuid4().hex[:12])
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield f"{postgres_server.rsplit('/', 1)[0]}/{name}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def test_the_figures_on_postgresql(tmp_path: Path, postgres_url: str) -> None:

@@ -196,7 +196,7 @@ def run_demo(
         else:
             _tell_commands(place, console, going_on=not once)
         if not once:
-            _go_on(jobs)
+            work(jobs)
     finally:
         jobs.state.warehouse.close()
         jobs.close()
@@ -252,7 +252,8 @@ class Demo:
     def _work(self, waiting: list[Job], what: str) -> None:
         """A worker of our own until nothing waits; what another process took is waited for."""
         with self.console.status(f"{what} {len(waiting)} units …"):
-            asyncio.run(self.jobs.worker(queues=[flights().QUEUE]).run(burst=True))
+            if work(self.jobs, burst=True):
+                raise KeyboardInterrupt
             for job in waiting:
                 job.wait(WAIT_AT_MOST)
 
@@ -390,16 +391,24 @@ def _tell_commands(place: Place, console: Console, *, going_on: bool) -> None:
         tell(f"  jobtrail worker --queues {flights().QUEUE} --burst")
 
 
-def _go_on(jobs: JobTrail) -> None:
-    """A worker until Ctrl-C (or SIGTERM), which lets running jobs end."""
+def work(jobs: JobTrail, *, burst: bool = False) -> bool:
+    """Run a worker until nothing waits (``burst``) or until Ctrl-C or SIGTERM, which let running jobs end.
 
-    async def work() -> None:
-        worker = jobs.worker(queues=[flights().QUEUE])
-        loop = asyncio.get_running_loop()
+    True when it was such a signal.
+    """
+    worker = jobs.worker(queues=[flights().QUEUE])
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        worker.stop()
+
+    async def run() -> None:
         for one in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):  # Windows: KeyboardInterrupt does it
-                loop.add_signal_handler(one, worker.stop)
-        await worker.run()
+                asyncio.get_running_loop().add_signal_handler(one, stop)
+        await worker.run(burst=burst)
 
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(work())
+    asyncio.run(run())
+    return stopped
