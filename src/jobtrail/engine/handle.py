@@ -184,7 +184,7 @@ class Job:
         parts = []
         for chunk in chunks:
             if chunk.dropped:
-                parts.append(f"… {chunk.dropped} lines dropped …")
+                parts.append(f"… {chunk.dropped:,} lines dropped …")
             parts.append(chunk.text)
         return "\n".join(parts)
 

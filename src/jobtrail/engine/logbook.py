@@ -12,7 +12,7 @@ from jobtrail.job.jsonvalue import safe_text
 from jobtrail.store.runs import LogChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 LINE_LIMIT = 8192  # bytes of one record, so that one line cannot take the whole log
 # The log of the job that the current thread or coroutine works for.
@@ -21,43 +21,69 @@ JOB_LOGGER = "jobtrail.job"
 
 
 class LogBook:
-    """Lines of one run on their way to the store.
+    """Lines of one run on their way to the store, within a limit for the whole job.
 
     Half of ``limit`` bytes keeps the beginning, the other half the end; what lies between is forgotten piece
-    by piece, and the next piece says how many lines that were.
+    by piece. ``kept`` are the pieces (seq, lines, bytes, dropped) that earlier runs have stored. The numbers of the pieces
+    have a gap where lines are missing, and each piece tells how many that are.
     """
 
-    def __init__(self, limit: int, *, first_seq: int = 0) -> None:
+    def __init__(self, limit: int, *, kept: Sequence[tuple[int, int, int, int]] = ()) -> None:
         self._half = max(limit // 2, 1)
-        self._next = first_seq
-        self._lines: list[str] = []
+        self._next = 0
+        self._head: list[str] = []
         self._head_bytes = 0
-        self._tail: deque[tuple[int, int, int]] = deque()  # seq, lines, bytes
+        self._head_open = True
+        self._fresh: deque[tuple[str, int]] = deque()  # of the end, not taken yet
+        self._fresh_bytes = 0
+        self._tail: deque[tuple[int, int, int]] = deque()  # seq, lines, bytes of what is stored of the end
         self._tail_bytes = 0
         self._dropped = 0
+        for seq, lines, size, dropped in kept:
+            self._take_over(seq, lines, size, dropped)
+
+    def _take_over(self, seq: int, lines: int, size: int, dropped: int) -> None:
+        self._head_open = self._head_open and seq == self._next and self._head_bytes + size <= self._half
+        if self._head_open:
+            self._head_bytes += size
+        else:
+            self._tail.append((seq, lines, size))
+            self._tail_bytes += size
+        self._dropped = max(self._dropped, dropped)
+        self._next = seq + 1
 
     def append(self, line: str) -> None:
-        """Take a line; nothing is written yet."""
-        self._lines.append(line)
+        """Take a line; nothing is written yet, and no more than the limit is held."""
+        size = len(line.encode()) + 1
+        if self._head_open and self._head_bytes + size <= self._half:
+            self._head.append(line)
+            self._head_bytes += size
+            return
+        self._head_open = False
+        self._fresh.append((line, size))
+        self._fresh_bytes += size
+        while self._fresh_bytes > self._half and len(self._fresh) > 1:
+            self._fresh_bytes -= self._fresh.popleft()[1]
+            self._dropped += 1
 
     def take(self) -> tuple[list[LogChunk], list[int]]:
-        """The new piece to write, and the numbers of the pieces to forget."""
-        if not self._lines:
-            return [], []
-        lines, self._lines = self._lines, []
-        if self._head_bytes < self._half:
-            return [self._chunk(lines, tail=False)], []
-        lines = self._cut(lines)
-        forget = self._make_room(sum(len(line) + 1 for line in lines))
-        return [self._chunk(lines, tail=True)], forget
-
-    def _cut(self, lines: list[str]) -> list[str]:
-        size, start = 0, len(lines)
-        while start and size + len(lines[start - 1]) + 1 <= self._half:
-            start -= 1
-            size += len(lines[start]) + 1
-        self._dropped += start
-        return lines[start:]
+        """The new pieces to write, and the numbers of the pieces to forget."""
+        chunks, forget = [], []
+        if self._head:
+            chunks.append(self._chunk(self._head))
+            self._head = []
+        if self._fresh:
+            dropped = self._dropped
+            forget = self._make_room(self._fresh_bytes)
+            if self._dropped != dropped or (self._dropped and not self._tail):
+                self._next += 1  # the gap that tells where lines are missing
+            chunk = self._chunk([line for line, _ in self._fresh])
+            chunks.append(chunk)
+            self._tail.append((chunk.seq, chunk.lines, chunk.bytes))
+            self._tail_bytes += chunk.bytes
+            self._fresh.clear()
+            self._fresh_bytes = 0
+        return chunks, forget
 
     def _make_room(self, size: int) -> list[int]:
         forget = []
@@ -68,17 +94,10 @@ class LogBook:
             forget.append(seq)
         return forget
 
-    def _chunk(self, lines: list[str], *, tail: bool) -> LogChunk:
+    def _chunk(self, lines: list[str]) -> LogChunk:
         text = "\n".join(lines)
-        size = len(text.encode())
-        chunk = LogChunk(self._next, len(lines), size, text, self._dropped if tail else 0)
-        if tail:
-            self._tail.append((self._next, len(lines), size))
-            self._tail_bytes += size
-        else:
-            self._head_bytes += size
         self._next += 1
-        return chunk
+        return LogChunk(self._next - 1, len(lines), len(text.encode()) + 1, text, self._dropped)
 
 
 class JobLogHandler(logging.Handler):

@@ -20,7 +20,7 @@ from jobtrail.store.runs import Progress, Records
 from .logbook import LogBook
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -41,7 +41,7 @@ class Recorder:
         flusher: Flusher,
         *,
         log_limit: int,
-        first_log_seq: int = 0,
+        kept_log: Sequence[tuple[int, int, int, int]] = (),
         prior: Mapping[tuple[str, str], ItemOutcome] | None = None,
     ) -> None:
         self.claim = claim
@@ -49,10 +49,11 @@ class Recorder:
         self._flusher = flusher
         self._lock = threading.Lock()
         self._log_limit = log_limit
-        self._first_log_seq = first_log_seq
+        self._kept_log = kept_log
         self._records: Records | None = None  # most runs report nothing, so nothing is made for them
         self._book: LogBook | None = None
         self._dirty = False
+        self._progress = Progress()
         self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior) if prior else {}
         self._own: dict[tuple[str, str], ItemOutcome] = {}
         self.has_items = bool(self._standing)
@@ -91,26 +92,30 @@ class Recorder:
         done: Any = None,
         total: Any = None,
     ) -> None:
-        """Take over how far the job is; nonsense is shown as "not known" instead of raising."""
-        done, total = _whole(done), _whole(total)
-        share = _percent(percent)
+        """Take over how far the job is. What is not said stays as it was; nonsense is shown as "not known"."""
+        given = percent is not None or done is not None or total is not None
+        done, total, share = _whole(done), _whole(total), _percent(percent)
         if share is None and done is not None and total:
             share = _percent(100.0 * done / total)
-        text = None if message is None else safe_text(str(message), MESSAGE_LIMIT)
+        text = None if message is None else _message(message)
+        meta = None if metadata is None else encode_result(metadata, 65_536)[0]
         with self._lock:
-            gathered = self._gathered()
-            last = gathered.progress
-            kept = metadata if metadata is not None else (last.metadata if last else None)
-            if metadata is not None:
-                kept, _ = encode_result(metadata, 65_536)
-            gathered.progress = Progress(share, done, total, text, kept)
+            last = self._progress
+            self._progress = Progress(
+                share if given else last.percent,
+                done if given else last.done,
+                total if given else last.total,
+                last.message if text is None else text,
+                last.metadata if meta is None else meta,
+            )
+            self._gathered().progress = self._progress
         self._touch()
 
     def log(self, line: str) -> None:
         """Take a line of the log."""
         with self._lock:
             if self._book is None:
-                self._book = LogBook(self._log_limit, first_seq=self._first_log_seq)
+                self._book = LogBook(self._log_limit, kept=self._kept_log)
             self._book.append(line)
         self._touch()
 
@@ -171,7 +176,7 @@ def _count(outcomes: Any) -> Counts:
 def _whole(value: Any) -> int | None:
     try:
         number = int(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - whatever a value does when it is asked, it does not end the job
         return None
     return max(0, min(number, 2**31 - 1))
 
@@ -179,11 +184,19 @@ def _whole(value: Any) -> int | None:
 def _percent(value: Any) -> float | None:
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - as above
         return None
     if math.isnan(number):
         return None
     return max(0.0, min(number, 100.0))
+
+
+def _message(value: Any) -> str:
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - as above
+        text = f"<unprintable {type(value).__name__}>"
+    return safe_text(text, MESSAGE_LIMIT)
 
 
 class Flusher:

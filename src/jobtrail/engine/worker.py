@@ -431,10 +431,10 @@ class Worker:
         claim = run.claim
         with self.store.read() as conn:
             rows = items.outcomes_of_ledger(conn, claim.ledger)
-            seq = runs.last_log_seq(conn, claim.id) + 1
+            kept_log = runs.log_sizes(conn, claim.id)
         prior: dict[tuple[str, str], ItemOutcome] = dict(rows)
         run.recorder = Recorder(
-            claim, self.flusher, log_limit=self.settings.log_limit, first_log_seq=seq, prior=prior
+            claim, self.flusher, log_limit=self.settings.log_limit, kept_log=kept_log, prior=prior
         )
 
     def _chain(self, run: Run) -> CallNext:

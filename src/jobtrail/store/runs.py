@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:
-    """A piece of a job's log; ``dropped`` lines were left out before it."""
+    """A piece of a job's log; ``dropped`` lines were left out before it (as written: of the whole log until then)."""
 
     seq: int
     lines: int
@@ -160,14 +160,32 @@ def progress_of(conn: Connection, job_ids: Sequence[str]) -> dict[str, dict[str,
 
 
 def log_chunks(conn: Connection, job_id: str, *, after: int = -1, limit: int = 1000) -> list[LogChunk]:
-    """The pieces of a job's log in order, those behind ``after`` only."""
+    """The pieces of a job's log in order, those behind ``after`` only; ``dropped`` is set where lines are missing."""
     found = conn.execute(
-        select(logs.c.seq, logs.c.lines, logs.c.bytes, logs.c.text, logs.c.dropped)
+        select(logs.c.seq, logs.c.lines, logs.c.bytes, logs.c.text)
         .where(logs.c.job_id == job_id, logs.c.seq > after)
         .order_by(logs.c.seq)
         .limit(limit)
+    ).all()
+    chunks, before = [], after
+    for row in found:
+        gap = row.seq != before + 1
+        chunks.append(LogChunk(row.seq, row.lines, row.bytes, row.text, _dropped(conn, job_id) if gap else 0))
+        before = row.seq
+    return chunks
+
+
+def _dropped(conn: Connection, job_id: str) -> int:
+    """A piece is stored with the number of all lines that were left out until then; there is one gap."""
+    return int(conn.execute(select(func.max(logs.c.dropped)).where(logs.c.job_id == job_id)).scalar() or 0)
+
+
+def log_sizes(conn: Connection, job_id: str) -> list[tuple[int, int, int, int]]:
+    """(seq, lines, bytes, lines left out until then) of each piece that is kept."""
+    found = conn.execute(
+        select(logs.c.seq, logs.c.lines, logs.c.bytes, logs.c.dropped).where(logs.c.job_id == job_id).order_by(logs.c.seq)
     )
-    return [LogChunk(row.seq, row.lines, row.bytes, row.text, row.dropped) for row in found]
+    return [(row.seq, row.lines, row.bytes, row.dropped) for row in found]
 
 
 def last_log_seq(conn: Connection, job_id: str) -> int:
