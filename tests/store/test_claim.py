@@ -6,14 +6,16 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from making import new_job, of_unit, unit
+
 from jobtrail.job.ids import new_id
 from jobtrail.store import jobs
 from jobtrail.store.jobs import Marks, Rules
-from making import new_job, of_unit, unit
 
 if TYPE_CHECKING:
-    from jobtrail.store import Store
     from making import Maker
+
+    from jobtrail.store import Store
 
 
 def test_most_urgent_first_then_oldest_due(store: Store, make: Maker) -> None:

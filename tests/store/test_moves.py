@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from making import new_job, of_unit, subject, unit
 
 from jobtrail.job import moves
 from jobtrail.job.ids import new_id
@@ -14,11 +15,11 @@ from jobtrail.job.model import Outcome, Status, StopCause
 from jobtrail.store import events, jobs, runs, tables, units
 from jobtrail.store.items import Recorded
 from jobtrail.store.jobs import Rules
-from making import new_job, of_unit, subject, unit
 
 if TYPE_CHECKING:
-    from jobtrail.store import Store
     from making import Maker
+
+    from jobtrail.store import Store
 
 
 def trail(store: Store, job_id: str) -> list[tuple[str, str | None, str | None]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from making import new_job, of_unit, subject, unit
 from sqlalchemy import select, union, update
 
 from jobtrail.errors import InvalidOption
@@ -18,11 +19,11 @@ from jobtrail.store import retention, runs, tables, units
 from jobtrail.store.items import Recorded
 from jobtrail.store.jobs import Rules
 from jobtrail.store.retention import Retention, run_once
-from making import new_job, of_unit, subject, unit
 
 if TYPE_CHECKING:
-    from jobtrail.store import Store
     from making import Maker
+
+    from jobtrail.store import Store
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=400)
@@ -33,7 +34,7 @@ JOB_TABLES = (tables.events, tables.logs, tables.progress, tables.job_labels)
 @pytest.fixture(autouse=True)
 def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids as they were made 400 days ago, one millisecond after the other."""
-    import making  # noqa: PLC0415
+    import making
 
     made = iter(range(1, 1_000_000))
 

@@ -7,6 +7,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from making import new_job, subject, unit
 
 from jobtrail.errors import InvalidFilter
 from jobtrail.job import moves
@@ -14,11 +15,11 @@ from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
 from jobtrail.store import jobs, search
 from jobtrail.store.search import Counted, Term, Word, parse
-from making import new_job, subject, unit
 
 if TYPE_CHECKING:
-    from jobtrail.store import Store
     from making import Maker
+
+    from jobtrail.store import Store
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

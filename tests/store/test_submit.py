@@ -8,15 +8,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from making import new_job, of_unit, unit
 
 from jobtrail.job.model import Status
 from jobtrail.store import jobs, tables, units
 from jobtrail.store.jobs import Rules
-from making import new_job, of_unit, unit
 
 if TYPE_CHECKING:
-    from jobtrail.store import Store
     from making import Maker
+
+    from jobtrail.store import Store
 
 
 # -- units ---------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def test_an_expired_key_is_free(make: Maker) -> None:
 
 
 def test_what_is_rolled_back_frees_the_key(store: Store, make: Maker) -> None:
-    class Undone(Exception):  # noqa: N818
+    class Undone(Exception):
         pass
 
     def operation(conn: Any) -> None:

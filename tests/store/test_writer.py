@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from making import Maker, new_job, of_unit, unit, wait_until
 from sqlalchemy import event, select
 
 from jobtrail.errors import StoreUnavailable
@@ -20,7 +21,6 @@ from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status
 from jobtrail.store import Store, tables
 from jobtrail.store.jobs import Rules
-from making import Maker, new_job, of_unit, unit, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def commits(store: Store) -> list[str]:
 
 def queued(store: Store, number: int) -> None:
     """Wait until so many requests stand in line."""
-    wait_until(lambda: len(store.writer._queue) == number, f"{number} requests in line")  # noqa: SLF001
+    wait_until(lambda: len(store.writer._queue) == number, f"{number} requests in line")
 
 
 def test_what_queued_up_is_written_in_one_transaction(
@@ -106,7 +106,7 @@ def test_plain_ones_of_one_shape_are_one_statement(store: Store, make: Maker, bu
 
 
 def test_only_the_guilty_one_gets_the_error(store: Store, make: Maker, busy: threading.Event) -> None:
-    class Guilty(Exception):  # noqa: N818
+    class Guilty(Exception):
         pass
 
     def guilty(conn: Any) -> None:
@@ -200,10 +200,10 @@ def test_a_unit_that_was_blocked_is_written_in_turn_again(store: Store, other: S
         lunch.exec_driver_sql("BEGIN")
         other.submit_on(lunch, of_unit(held), Rules(unit=held))
         blocked = store.writer.start(lambda c: store.submit_on(c, of_unit(held), Rules(unit=held)), key=held.key)
-        wait_until(lambda: store.writer._blocked, "moved aside")  # noqa: SLF001
+        wait_until(lambda: store.writer._blocked, "moved aside")
         lunch.exec_driver_sql("ROLLBACK")
     assert blocked.result(10).created
-    wait_until(lambda: not store.writer._blocked, "nothing blocked any more")  # noqa: SLF001
+    wait_until(lambda: not store.writer._blocked, "nothing blocked any more")
     assert not make.unit_job(held).created
 
 
@@ -235,7 +235,7 @@ def test_a_lost_connection_is_replaced(store: Store, make: Maker) -> None:
     pid = store.write(lambda conn: conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
     with store.read() as conn:
         conn.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
-    with pytest.raises(StoreUnavailable, match="not available|cannot be reached"):
+    with pytest.raises(StoreUnavailable, match=r"not available|cannot be reached"):
         make.pending()
     assert make.pending()
 
@@ -247,7 +247,7 @@ def test_a_forked_child_writes_through_a_connection_of_its_own(store: Store, mak
         try:
             make.pending("child")
             os._exit(0)
-        except BaseException:  # noqa: BLE001 - the child must not go on with the tests
+        except BaseException:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert make.pending("parent")

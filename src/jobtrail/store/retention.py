@@ -56,7 +56,7 @@ class Retention:
             value = getattr(self, f.name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100_000:  # noqa: PLR2004
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100_000:
                 message = f"the retention of {f.name} jobs must be a number of days from 0, or None; it is {value!r}"
                 raise InvalidOption(message)
 
@@ -269,4 +269,4 @@ def _prune_keys(store: Store, now: datetime, chunk: int, pause: Callable[[], boo
 def totals(conn: Connection, since: datetime) -> list[dict[str, Any]]:
     """What is known of removed jobs, by hour of their end, task and status."""
     query = select(job_totals).where(job_totals.c.hour >= since).order_by(*job_totals.primary_key.columns)
-    return [dict(row._mapping) for row in conn.execute(query)]  # noqa: SLF001 - SQLAlchemy's own name for it
+    return [dict(row._mapping) for row in conn.execute(query)]

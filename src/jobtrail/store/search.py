@@ -444,8 +444,10 @@ class ListRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Jobs, newest first. ``next`` is where the following page begins (``before=``), None at the end;
-    ``searched`` how many jobs were looked at one by one, and ``note`` what the page does not tell.
+    """Jobs, newest first.
+
+    ``next`` is where the following page begins (``before=``), None at the end; ``searched`` how many jobs were
+    looked at one by one, and ``note`` what the page does not tell.
     """
 
     rows: list[ListRow] = field(default_factory=list)
