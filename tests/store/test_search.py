@@ -285,7 +285,8 @@ def test_many_of_a_status_are_found_without_its_index(store: Store, monkeypatch:
     monkeypatch.setattr(search, "FEW", 3)
     store.insert_alike(new_job(), [(new_job().id, "{}") for _ in range(5)])
     with store.read() as conn:
-        assert len(search.find(conn, "status:pending", now=NOW).rows) == 5
+        for text in ("status:pending", "task:sy*", "-task:x*"):
+            assert len(search.find(conn, text, now=NOW).rows) == 5
 
 
 def test_a_page_begins_before_an_id_only(store: Store) -> None:

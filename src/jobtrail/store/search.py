@@ -289,8 +289,16 @@ def _same(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if not word.value:
         return column.is_not(None)  # type: ignore[no-any-return]
     # By code points on both databases: LIKE ignores case on SQLite, and a language's order is no prefix order.
-    ordered = column if ask.sqlite else column.collate("C")
-    return and_(ordered >= word.value, ordered < word.value + "\U0010ffff")
+    if not ask.sqlite:
+        return _within(column.collate("C"), word.value)
+    # SQLite would sort all that an index finds; of many, the newest are soon met without it.
+    many = select(column).where(_within(column, word.value)).limit(FEW + 1).subquery()
+    number = ask.conn.execute(select(func.count()).select_from(many)).scalar_one()
+    return _within(column.concat("") if number > FEW else column, word.value)
+
+
+def _within(column: Any, beginning: str) -> ColumnElement[bool]:
+    return and_(column >= beginning, column < beginning + "\U0010ffff")
 
 
 def _same_id(column: Any, word: Word) -> ColumnElement[bool]:
