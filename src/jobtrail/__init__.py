@@ -1,38 +1,80 @@
 """The job record that every application ends up writing by hand, done once and done well."""
 
-from .app import JobTrail
-from .engine.context import AsyncContext, Context
-from .engine.handle import BoundTask, Job
-from .errors import (
-    AlreadyActive,
-    AlreadyDone,
-    Conflict,
-    IdempotencyConflict,
-    IllegalMove,
-    InputChanged,
-    InvalidArguments,
-    InvalidFile,
-    InvalidFilter,
-    InvalidOption,
-    InvalidPeriod,
-    JobFailed,
-    JobTrailError,
-    NotFound,
-    PermanentError,
-    ResultTimeout,
-    RetryableError,
-    SchemaMismatch,
-    StoreError,
-    StoreUnavailable,
-    TooLarge,
-    UnknownTask,
-    UsageError,
-)
-from .job.model import Partial, Snooze, Status
-from .job.period import Period
-from .job.retry import Retry
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import JobTrail
+    from .engine.context import AsyncContext, Context
+    from .engine.handle import BoundTask, Job
+    from .errors import (
+        AlreadyActive,
+        AlreadyDone,
+        Conflict,
+        IdempotencyConflict,
+        IllegalMove,
+        InputChanged,
+        InvalidArguments,
+        InvalidFile,
+        InvalidFilter,
+        InvalidOption,
+        InvalidPeriod,
+        JobFailed,
+        JobTrailError,
+        NotFound,
+        PermanentError,
+        ResultTimeout,
+        RetryableError,
+        SchemaMismatch,
+        StoreError,
+        StoreUnavailable,
+        TooLarge,
+        UnknownTask,
+        UsageError,
+    )
+    from .job.model import Partial, Snooze, Status
+    from .job.period import Period
+    from .job.retry import Retry
 
 __version__ = "0.1.0"
+
+# Where the names are; they are loaded when they are asked for, so that `jobtrail --help` need not wait for a database library.
+_HOMES = {
+    ".app": ("JobTrail",),
+    ".engine.context": ("AsyncContext", "Context"),
+    ".engine.handle": ("BoundTask", "Job"),
+    ".errors": (
+        "AlreadyActive",
+        "AlreadyDone",
+        "Conflict",
+        "IdempotencyConflict",
+        "IllegalMove",
+        "InputChanged",
+        "InvalidArguments",
+        "InvalidFile",
+        "InvalidFilter",
+        "InvalidOption",
+        "InvalidPeriod",
+        "JobFailed",
+        "JobTrailError",
+        "NotFound",
+        "PermanentError",
+        "ResultTimeout",
+        "RetryableError",
+        "SchemaMismatch",
+        "StoreError",
+        "StoreUnavailable",
+        "TooLarge",
+        "UnknownTask",
+        "UsageError",
+    ),
+    ".job.model": ("Partial", "Snooze", "Status"),
+    ".job.period": ("Period",),
+    ".job.retry": ("Retry",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AlreadyActive",
@@ -70,3 +112,17 @@ __all__ = [
     "UsageError",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        message = f"module 'jobtrail' has no attribute '{name}'"
+        raise AttributeError(message)
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

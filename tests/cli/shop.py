@@ -6,57 +6,69 @@ import os
 import time
 from typing import Any
 
-from jobtrail import Context, JobTrail, Retry
-
-jobs = JobTrail(os.environ.get("SHOP_URL", "sqlite:///shop.db"), graceful_shutdown_timeout=2, cancel_timeout=0.5)
+from jobtrail import Context, JobTrail, PermanentError, Retry
 
 
-@jobs.task(kind="sync")
+def make_new() -> JobTrail:
+    """A new application over the database that SHOP_URL names."""
+    made = JobTrail(os.environ["SHOP_URL"], graceful_shutdown_timeout=2, cancel_timeout=0.5)
+    made.task(kind="sync")(load)
+    made.task(add)
+    made.task(fail)
+    made.task(retry=Retry(attempts=5))(flaky)
+    made.task(slow)
+    made.task(kind="file")(read)
+    return made
+
+
 def load(ctx: Context, *, rows: int = 4, bad: int = 0) -> dict[str, Any]:
     """Load some rows, of which some are bad."""
     for item in ctx.items(list(range(rows)), key=str):
         with item:
             if item.value < bad:
                 message = f"=row {item.value} [bold]has no price[/bold]"
-                raise ValueError(message)
+                raise PermanentError(message)
     return {"rows": rows}
 
 
-@jobs.task
 def add(*, a: int, b: int = 1) -> int:
     """Add two numbers."""
     return a + b
 
 
-@jobs.task
 def fail(*, message: str = "no way", password: str | None = None) -> None:
     """End badly."""
+    del password
     raise RuntimeError(message)
 
 
-@jobs.task(retry=Retry(attempts=5))
 def flaky() -> None:
     """Fail, to be tried again."""
-    raise ConnectionError("the server hung up")
+    message = "the server hung up"
+    raise ConnectionError(message)
 
 
-@jobs.task
 def slow(ctx: Context, *, seconds: float = 30.0) -> str:
-    """Take time and tell about it."""
+    """Take time, and do not listen to anybody."""
     ctx.log.info("begins with \x1b[31mred\x1b[0m [bold]text[/bold]")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        ctx.set_progress(percent=50, message="half")
         time.sleep(0.05)
     return "done"
 
 
-@jobs.task(kind="file")
 def read(ctx: Context) -> int:
     """Read the file."""
+    assert ctx.file is not None
     return ctx.file.size
 
 
-def make() -> JobTrail:
-    """A factory."""
-    return jobs
+def broken() -> JobTrail:
+    """A factory that cannot."""
+    message = "no such tenant"
+    raise LookupError(message)
+
+
+number = 5
+if "SHOP_URL" in os.environ:
+    jobs = make_new()

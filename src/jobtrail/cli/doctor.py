@@ -100,6 +100,8 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
 
 
 def _reach(jobs: JobTrail) -> Finding:
+    from .text import address  # noqa: PLC0415
+
     begun = time.perf_counter()
     with jobs.store.read() as conn:
         version = conn.exec_driver_sql(
@@ -107,7 +109,7 @@ def _reach(jobs: JobTrail) -> Finding:
         ).scalar()
     took = (time.perf_counter() - begun) * 1000
     kind = "SQLite" if jobs.store.database.is_sqlite else "PostgreSQL"
-    where = jobs.store.database.url.render_as_string(hide_password=True)
+    where = address(jobs.store.database.url)
     return Finding("database", GOOD, f"{kind} {version} at {where}, answers in {took:.0f} ms")
 
 

@@ -150,10 +150,10 @@ async def _hand_back(worker: Worker) -> None:
 
 
 def _tell_start(session: Session, jobs: JobTrail, worker: Worker) -> None:
-    from .text import clean, tail  # noqa: PLC0415
+    from .text import address, clean, tail  # noqa: PLC0415
 
     tasks = ", ".join(task.name for task in jobs.tasks.all()) or "none"
-    where = jobs.store.database.url.render_as_string(hide_password=True)
+    where = address(jobs.store.database.url)
     words = f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
     session.hint((clean(words), "dim"))
 

@@ -79,3 +79,9 @@ def span(length: timedelta | float | None) -> str:
     if whole < 2 * _DAY:
         return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02}:{whole % _MINUTE:02}"
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def address(url: Any) -> str:
+    """A database's address without its password and without the driver's name."""
+    plain: str = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+    return plain
