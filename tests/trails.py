@@ -12,7 +12,7 @@ import pytest
 from services import database_name
 
 from jobtrail import JobTrail
-from jobtrail.store import migrate
+from jobtrail.store import migrate, tables
 from jobtrail.store.database import Database
 from jobtrail.store.tables import metadata
 
@@ -48,7 +48,7 @@ def event(job: Any, name: str) -> Any:
 def count_rows(jobs: JobTrail, table: str = "jobs") -> int:
     """How many rows a table has."""
     with jobs.store.read() as conn:
-        number: int = conn.exec_driver_sql(f"SELECT count(*) FROM {metadata.tables[table].name}").scalar()  # noqa: S608
+        number: int = conn.exec_driver_sql(f"SELECT count(*) FROM {getattr(tables, table)}").scalar()  # noqa: S608
     return number
 
 
