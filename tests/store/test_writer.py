@@ -255,3 +255,47 @@ def test_a_forked_child_writes_through_a_connection_of_its_own(store: Store, mak
         tasks = list(conn.execute(select(tables.jobs.c.task).order_by(tables.jobs.c.task)).scalars())
     assert tasks == ["child", "parent", "sync"]
     assert make.row(make.pending()).status is Status.PENDING
+
+
+def test_who_gave_up_leaves_the_others_their_answer(store: Store, make: Maker, busy: threading.Event) -> None:
+    """A cancelled request is not written, and does not break the group that it stood in."""
+
+    async def some() -> list[object]:
+        requests = [asyncio.ensure_future(store.asubmit(new_job(), Rules())) for _ in range(3)]
+        await asyncio.to_thread(queued, store, 3)
+        requests[1].cancel()
+        await asyncio.sleep(0)
+        busy.set()
+        return await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 10)
+
+    first, second, third = asyncio.run(some())
+    assert isinstance(second, asyncio.CancelledError)
+    assert first.created  # type: ignore[attr-defined]
+    assert third.created  # type: ignore[attr-defined]
+    assert make.count(tables.jobs) == 2
+
+
+def test_a_listener_in_trouble_takes_no_answer_away(store: Store, make: Maker) -> None:
+    def trouble() -> None:
+        message = "its loop is closed"
+        raise RuntimeError(message)
+
+    store.wake.subscribe(trouble)
+    assert make.pending()
+    store.insert(new_job())
+    assert make.count(tables.jobs) == 2
+
+
+def test_a_plain_job_waits_aside_for_a_locked_table(store: Store, other: Store, make: Maker) -> None:
+    if store.database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time")
+    make.pending()
+    with other.database.engine.connect() as conn:
+        conn.exec_driver_sql("BEGIN")
+        conn.exec_driver_sql(f"LOCK TABLE {tables.jobs.name} IN SHARE MODE")
+        with ThreadPoolExecutor(1) as pool:
+            inserted = pool.submit(store.insert, new_job())
+            wait_until(lambda: store.writer._side is not None, "moved aside")
+            conn.exec_driver_sql("COMMIT")
+            assert inserted.result(10) is None
+    assert make.count(tables.jobs) == 2

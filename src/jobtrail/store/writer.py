@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .database import Database
 
 T = TypeVar("T")
-Operation = Callable[..., Any]
 
 GROUP = 200
 LOCK_TIMEOUT = "100ms"
@@ -164,7 +163,7 @@ class Writer:
             return
         try:
             results = self._in_transaction(group)
-        except BaseException as error:  # noqa: BLE001 - every request must be answered
+        except BaseException as error:
             self._after_failure(group, error)
             return
         self._answer(group, results)
@@ -173,6 +172,8 @@ class Writer:
         group: list[Request] = []
         while self._queue and len(group) < GROUP:
             request = self._queue.popleft()
+            if not request.future.set_running_or_notify_cancel():
+                continue  # whoever asked has gone, and nothing is written yet
             if request.key and request.key in self._blocked:
                 self._move_aside(request)
             else:
@@ -182,10 +183,18 @@ class Writer:
         return group
 
     def _answer(self, group: list[Request], results: list[Any]) -> None:
-        if self.after_commit is not None:
-            self.after_commit(self._conn)
+        self._tell(self._conn)
         for request, result in zip(group, results, strict=True):
             request.future.set_result(result)
+
+    def _tell(self, conn: Connection | None) -> None:
+        if self.after_commit is None:
+            return
+        try:
+            self.after_commit(conn)
+        except Exception:
+            # It is committed: a listener in trouble must not leave the callers without their answer.
+            _log.exception("after a commit")
 
     def _in_transaction(self, group: list[Request]) -> list[Any]:
         conn = self._connection()
@@ -203,7 +212,7 @@ class Writer:
     def _rollback(self, conn: Connection) -> None:
         try:
             conn.exec_driver_sql("ROLLBACK")
-        except Exception:  # noqa: BLE001 - the connection is of no use any more
+        except Exception:
             self._drop_connection()
 
     def _after_failure(self, group: list[Request], error: BaseException) -> None:
@@ -225,7 +234,7 @@ class Writer:
             return
         try:
             results = self._in_transaction([request])
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             if _connection_is_gone(error):
                 self._drop_connection()
             self._settle_failure(request, error)
@@ -262,8 +271,8 @@ class Writer:
 
     def _write_aside(self, request: Request) -> None:
         try:
-            result = self._on_side_connection(request.operation)
-        except BaseException as error:  # noqa: BLE001
+            result = self._on_side_connection(request)
+        except BaseException as error:
             request.future.set_exception(self._translate(error))
         else:
             request.future.set_result(result)
@@ -273,20 +282,19 @@ class Writer:
                 if left:
                     self._blocked[request.key] = left
 
-    def _on_side_connection(self, operation: Operation) -> Any:
+    def _on_side_connection(self, request: Request) -> Any:
         with self.database.engine.connect() as conn:
             conn.exec_driver_sql(self.database.dialect.begin)
             try:
                 if not self.database.is_sqlite:
                     conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{SIDE_LOCK_TIMEOUT}'")
-                result = operation(conn)
+                (result,) = _run(conn, [request])
             except BaseException:
                 with contextlib.suppress(Exception):
                     conn.exec_driver_sql("ROLLBACK")
                 raise
             conn.exec_driver_sql("COMMIT")
-            if self.after_commit is not None:
-                self.after_commit(conn)
+            self._tell(conn)
             return result
 
     def _pool(self) -> ThreadPoolExecutor:
