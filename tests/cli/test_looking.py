@@ -56,7 +56,19 @@ def test_a_value_with_blanks_stays_one_value(jt: Command, submitted: Make) -> No
 
 
 def test_show_tells_everything(jt: Command, ran: Make) -> None:
-    first = ran("load", "--source", "shop/A", "--period", "2013-02", "-a", "bad=2", "--label", "tenant=acme", "--reason", "try it")
+    first = ran(
+        "load",
+        "--source",
+        "shop/A",
+        "--period",
+        "2013-02",
+        "-a",
+        "bad=2",
+        "--label",
+        "tenant=acme",
+        "--reason",
+        "try it",
+    )
     assert jt("rerun", first, "--mode", "failed_items", "--reason", "corrected").code == 0
     jt("worker", "--burst")
     out = jt("show", first[-8:]).out
@@ -149,7 +161,7 @@ def test_coverage_of_days_weeks_files(jt: Command, submitted: Make, ran: Make, t
     assert [gap["period"] for gap in seen["gaps"]] == ["2013-02-01"]
     assert "2013-02-01/2013-02-11" in jt("coverage", "load").out
     path = f"{tmp_path}/input.csv"
-    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+    with open(path, "w", encoding="utf-8") as file:
         file.write("1,2\n")
     ran("read", "--file", path)
     assert "input.csv" in jt("coverage", "read").out

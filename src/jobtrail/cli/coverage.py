@@ -9,7 +9,7 @@ import typer
 
 from .calendar import MISSING, form_of, grids, state_of
 from .program import LOOKING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,11 +43,13 @@ def add_to(cli: typer.Typer) -> None:
 def show_coverage(
     session: Session,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
-    start: Annotated[str | None, typer.Option("--from", metavar="PERIOD", help="From the beginning of this period.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="PERIOD", help="From the beginning of this period.")
+    ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="PERIOD", help="To the end of this period.")] = None,
 ) -> None:
     """Sources by periods, gaps included."""
-    from jobtrail.store import units  # noqa: PLC0415
+    from jobtrail.store import units
 
     jobs = session.open()
     since, until = _edge(jobs, task, start, "start"), _edge(jobs, task, end, "end")
@@ -66,7 +68,7 @@ def show_coverage(
 def _edge(jobs: Any, task: str, text: str | None, which: str) -> datetime | None:
     if text is None:
         return None
-    from jobtrail.job.period import Period  # noqa: PLC0415
+    from jobtrail.job.period import Period
 
     known = jobs.tasks.find(task)
     zone = None if known is None or known.zone == "UTC" else known.zone
@@ -76,10 +78,10 @@ def _edge(jobs: Any, task: str, text: str | None, which: str) -> datetime | None
 
 def _check_known(jobs: Any, task: str) -> None:
     """Nothing is loaded, or nothing is called so."""
-    from sqlalchemy import select  # noqa: PLC0415
+    from sqlalchemy import select
 
-    from jobtrail.errors import NotFound  # noqa: PLC0415
-    from jobtrail.store.tables import units  # noqa: PLC0415
+    from jobtrail.errors import NotFound
+    from jobtrail.store.tables import units
 
     if jobs.tasks.find(task) is not None:
         return
@@ -92,7 +94,7 @@ def _check_known(jobs: Any, task: str) -> None:
 
 
 def _as_json(task: str, found: list[UnitRow], laid: list[Grid]) -> dict[str, Any]:
-    from .text import iso  # noqa: PLC0415
+    from .text import iso
 
     gaps = [{"source": source or None, "period": period} for grid in laid for source, period in grid.gaps]
     return {
@@ -140,9 +142,9 @@ def _print(session: Session, task: str, found: list[UnitRow], laid: list[Grid]) 
 
 def _print_grid(session: Session, grid: Grid) -> None:
     """A line for each source and year; years where there is no line of their own stand in the columns."""
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from .text import short  # noqa: PLC0415
+    from .text import short
 
     width = max(len(column) for column in grid.columns)
     names = {source: short(source, 40) or "–" for source in grid.sources}
@@ -177,10 +179,10 @@ def _print_rest(session: Session, found: list[UnitRow]) -> None:
     """Files, and spans that no calendar has."""
     if not found:
         return
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from .tables import plain_table  # noqa: PLC0415
-    from .text import clean, short, tail  # noqa: PLC0415
+    from .tables import plain_table
+    from .text import clean, short, tail
 
     session.say("")
     table = plain_table("file or span", "source", "state", "ok", "failed", "job", right=("ok", "failed"))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _print(session: Session, findings: list[Finding]) -> None:
-    from .text import clean  # noqa: PLC0415
+    from .text import clean
 
     signs = {GOOD: ("✓ ", "green"), NOTE: ("• ", "yellow"), BAD: ("✗ ", "bold red")}
     width = max(len(finding.name) for finding in findings) + 2
@@ -74,7 +74,7 @@ def _print(session: Session, findings: list[Finding]) -> None:
 
 
 def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
-    from jobtrail.errors import JobTrailError, StoreError  # noqa: PLC0415
+    from jobtrail.errors import JobTrailError, StoreError
 
     try:
         yield _reach(jobs)
@@ -100,7 +100,7 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
 
 
 def _reach(jobs: JobTrail) -> Finding:
-    from .text import address  # noqa: PLC0415
+    from .text import address
 
     begun = time.perf_counter()
     with jobs.store.read() as conn:
@@ -114,7 +114,7 @@ def _reach(jobs: JobTrail) -> Finding:
 
 
 def _schema(jobs: JobTrail) -> Finding:
-    from jobtrail.store import migrate  # noqa: PLC0415
+    from jobtrail.store import migrate
 
     state = migrate.state(jobs.store.database)
     if state.current:
@@ -127,8 +127,8 @@ def _schema(jobs: JobTrail) -> Finding:
 
 
 def _clock(now: datetime) -> Finding:
-    from datetime import UTC  # noqa: PLC0415
-    from datetime import datetime as clock  # noqa: PLC0415
+    from datetime import UTC
+    from datetime import datetime as clock
 
     off = clock.now(UTC) - now
     told = f"{abs(off.total_seconds()):.1f} s {'ahead of' if off > timedelta(0) else 'behind'} the database"
@@ -138,9 +138,9 @@ def _clock(now: datetime) -> Finding:
 
 
 def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
-    from sqlalchemy import select  # noqa: PLC0415
+    from sqlalchemy import select
 
-    from jobtrail.store.tables import jobs as table  # noqa: PLC0415
+    from jobtrail.store.tables import jobs as table
 
     query = select(table.c.task).where(table.c.status == "pending", table.c.run_at.is_not(None)).distinct()
     waiting = set(conn.execute(query).scalars())
@@ -158,9 +158,9 @@ def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
 
 
 def _workers(conn: Connection, now: datetime) -> list[WorkerSeen]:
-    from sqlalchemy import select  # noqa: PLC0415
+    from sqlalchemy import select
 
-    from jobtrail.store.tables import beats, workers  # noqa: PLC0415
+    from jobtrail.store.tables import beats, workers
 
     query = select(workers, beats.c.at.label("beat_at")).select_from(
         workers.outerjoin(beats, beats.c.worker == workers.c.id)
@@ -170,7 +170,7 @@ def _workers(conn: Connection, now: datetime) -> list[WorkerSeen]:
 
 
 def _judged(row: Any, now: datetime) -> WorkerSeen:
-    from .text import span  # noqa: PLC0415
+    from .text import span
 
     gone = _is_gone(row)
     quiet = row.beat_at is not None and now - row.beat_at > timedelta(seconds=20)
@@ -181,7 +181,7 @@ def _judged(row: Any, now: datetime) -> WorkerSeen:
 
 def _is_gone(row: Any) -> bool:
     """On this host the operating system knows."""
-    from jobtrail.store import workers  # noqa: PLC0415
+    from jobtrail.store import workers
 
     if row.boot is None or row.boot != workers.boot_id() or row.pid_namespace != workers.pid_namespace():
         return False
@@ -189,13 +189,16 @@ def _is_gone(row: Any) -> bool:
 
 
 def _told_workers(found: list[WorkerSeen]) -> Finding:
-    from .text import tail  # noqa: PLC0415
+    from .text import tail
 
     if not found:
         return Finding("workers", NOTE, "none is running", "start one: jobtrail --app module:object worker")
     alive = [one for one in found if one.alive]
     dead = [one for one in found if not one.alive]
-    parts = [f"…{tail(one.id)} on {one.host} (pid {one.pid}, queues {', '.join(one.queues)}, {one.slots} slots)" for one in alive]
+    parts = [
+        f"…{tail(one.id)} on {one.host} (pid {one.pid}, queues {', '.join(one.queues)}, {one.slots} slots)"
+        for one in alive
+    ]
     parts += [f"…{tail(one.id)} on {one.host}: {one.told}" for one in dead[:5]]
     state = GOOD if alive else NOTE
     advice = None if alive else "start one: jobtrail --app module:object worker"
@@ -206,9 +209,9 @@ def _told_workers(found: list[WorkerSeen]) -> Finding:
 
 
 def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Finding:
-    from jobtrail.store import search  # noqa: PLC0415
+    from jobtrail.store import search
 
-    from .text import span  # noqa: PLC0415
+    from .text import span
 
     oldest = search.oldest_waiting(conn, now)
     if not oldest:
@@ -219,7 +222,9 @@ def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Find
     late = sorted(queue for queue, since in oldest.items() if now - since > WAIT_LIMIT)
     if alone:
         names = ",".join(alone)
-        return Finding("waiting", BAD, f"{told}; no worker serves {names}", f"start one: jobtrail worker --queues {names}")
+        return Finding(
+            "waiting", BAD, f"{told}; no worker serves {names}", f"start one: jobtrail worker --queues {names}"
+        )
     if late:
         return Finding("waiting", BAD, told, "more workers, or more slots (--concurrency), would shorten the queue")
     return Finding("waiting", GOOD, told)
@@ -227,22 +232,26 @@ def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Find
 
 def _orphans(conn: Connection, workers: list[WorkerSeen]) -> Iterator[Finding]:
     """Jobs that the record calls running on a worker that does not run."""
-    from sqlalchemy import func, select  # noqa: PLC0415
+    from sqlalchemy import func, select
 
-    from jobtrail.store.tables import jobs  # noqa: PLC0415
+    from jobtrail.store.tables import jobs
 
-    held = select(jobs.c.worker, func.count()).where(jobs.c.status.in_(("running", "cancelling"))).group_by(jobs.c.worker)
+    held = (
+        select(jobs.c.worker, func.count()).where(jobs.c.status.in_(("running", "cancelling"))).group_by(jobs.c.worker)
+    )
     alive = {one.id for one in workers if one.alive}
     counted = {str(worker): int(number) for worker, number in conn.execute(held)}
     lost = sum(number for worker, number in counted.items() if worker not in alive)
     running = sum(counted.values()) - lost
     yield Finding("running", GOOD, f"{running:,} on workers that are alive")
     if lost:
-        yield Finding("lost", BAD, f"{lost:,} marked as running on workers that are gone", "any running worker recovers them")
+        yield Finding(
+            "lost", BAD, f"{lost:,} marked as running on workers that are gone", "any running worker recovers them"
+        )
 
 
 def _people(conn: Connection) -> Iterator[Finding]:
-    from jobtrail.store import search  # noqa: PLC0415
+    from jobtrail.store import search
 
     counted = search.status_counts(conn)
     asked = counted["awaiting_input"].number + counted["awaiting_mapping"].number

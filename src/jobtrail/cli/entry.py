@@ -31,13 +31,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("stopped by Ctrl-C")
         return STOPPED
-    except Exception as error:  # noqa: BLE001 - the last boundary: a person reads a sentence
+    except Exception as error:
         return _explain(error, debug="--debug" in words)
     return code
 
 
 def _run(words: list[str]) -> int:
-    from .program import program  # noqa: PLC0415 - inside the boundary
+    from .program import program
 
     try:
         answer: Any = program()(words, standalone_mode=False, prog_name="jobtrail")
@@ -68,7 +68,7 @@ def _understand(error: Exception) -> tuple[int, str]:
         ctx = getattr(error, "ctx", None)
         hint = f" (see '{ctx.command_path} --help')" if ctx is not None else ""
         return USAGE, f"{_one_line(error.format_message()).rstrip('.')}{hint}"
-    from jobtrail.errors import JobTrailError, UsageError  # noqa: PLC0415 - not for --help
+    from jobtrail.errors import JobTrailError, UsageError
 
     if isinstance(error, UsageError):
         return USAGE, _one_line(str(error))
@@ -77,11 +77,14 @@ def _understand(error: Exception) -> tuple[int, str]:
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         return FAILED, _one_line(f"{name}{error.strerror}")
-    return FAILED, f"unexpected {type(error).__name__}: {_one_line(str(error))[:500]} (run with --debug for the traceback)"
+    return (
+        FAILED,
+        f"unexpected {type(error).__name__}: {_one_line(str(error))[:500]} (run with --debug for the traceback)",
+    )
 
 
 def _one_line(text: str) -> str:
-    from .text import clean  # noqa: PLC0415
+    from .text import clean
 
     return clean(" ".join(text.split()))
 

@@ -9,7 +9,7 @@ import typer
 
 from . import doctor
 from .program import KEEPING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
@@ -24,10 +24,10 @@ def add_to(cli: typer.Typer) -> None:
 
 def migrate(
     session: Session,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the statements for a DBA instead of running them.")] = False,  # noqa: FBT002
+    sql: Annotated[bool, typer.Option("--sql", help="Print the statements for a DBA instead of running them.")] = False,
 ) -> None:
     """Create or upgrade the tables."""
-    from jobtrail.store import migrate as schema  # noqa: PLC0415
+    from jobtrail.store import migrate as schema
 
     jobs = session.open(creates=True)
     if sql:
@@ -41,20 +41,30 @@ def migrate(
     if session.as_json:
         session.json({"migrated": done, "schema": schema.HEAD})
     else:
-        session.say(f"the schema is {schema.HEAD} now" if done else f"the schema is {schema.HEAD} already; nothing was to do")
+        session.say(
+            f"the schema is {schema.HEAD} now" if done else f"the schema is {schema.HEAD} already; nothing was to do"
+        )
 
 
 def prune(
     session: Session,
-    days: Annotated[float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status so many days.")] = None,
-    completed: Annotated[float | None, typer.Option("--completed-days", min=0, help="Of completed ones (default 30).")] = None,
-    cancelled: Annotated[float | None, typer.Option("--cancelled-days", min=0, help="Of cancelled ones (default 30).")] = None,
+    days: Annotated[
+        float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status so many days.")
+    ] = None,
+    completed: Annotated[
+        float | None, typer.Option("--completed-days", min=0, help="Of completed ones (default 30).")
+    ] = None,
+    cancelled: Annotated[
+        float | None, typer.Option("--cancelled-days", min=0, help="Of cancelled ones (default 30).")
+    ] = None,
     failed: Annotated[float | None, typer.Option("--failed-days", min=0, help="Of failed ones (default 90).")] = None,
-    partial: Annotated[float | None, typer.Option("--partial-days", min=0, help="Of partial ones (default 90).")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what is old enough.")] = False,  # noqa: FBT002
+    partial: Annotated[
+        float | None, typer.Option("--partial-days", min=0, help="Of partial ones (default 90).")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what is old enough.")] = False,
 ) -> None:
     """Remove jobs that ended long ago; units and what is not resolved stay."""
-    from jobtrail.store import retention  # noqa: PLC0415
+    from jobtrail.store import retention
 
     jobs = session.open()
     said = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
@@ -69,9 +79,9 @@ def prune(
 
 
 def _old_enough(jobs: JobTrail, policy: Any) -> dict[str, int]:
-    from sqlalchemy import func, select  # noqa: PLC0415
+    from sqlalchemy import func, select
 
-    from jobtrail.store.tables import jobs as table  # noqa: PLC0415
+    from jobtrail.store.tables import jobs as table
 
     counted: dict[str, int] = {}
     with jobs.store.read() as conn:
@@ -89,6 +99,8 @@ def _tell(session: Session, counted: dict[str, int], *, dry: bool) -> None:
         return
     told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "nothing"
     if dry:
-        session.say(f"old enough: {told}", (" (those that other work still refers to would stay)" if counted else "", "dim"))
+        session.say(
+            f"old enough: {told}", (" (those that other work still refers to would stay)" if counted else "", "dim")
+        )
     else:
         session.say(f"removed: {told}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .program import LOOKING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from jobtrail.engine.handle import Job
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 FOLLOW_POLL = 0.3  # seconds
 ITEMS_PAGE = 2000
 
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or any unique ending of it.", show_default=False)]
+JobId = Annotated[
+    str, typer.Argument(metavar="ID", help="The job's id, or any unique ending of it.", show_default=False)
+]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -39,15 +41,17 @@ def list_jobs(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILTER]…", help='As in: status:failed task:sync source:weather/* after:2d "free text".'),
+        typer.Argument(
+            metavar="[FILTER]…", help='As in: status:failed task:sync source:weather/* after:2d "free text".'
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many to show.")] = 50,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one.")] = None,
 ) -> None:
     """Jobs, newest first."""
-    from jobtrail.store import search  # noqa: PLC0415
+    from jobtrail.store import search
 
-    from .views import job_json  # noqa: PLC0415
+    from .views import job_json
 
     jobs = session.open()
     edge = jobs.get(before).id if before else None
@@ -75,14 +79,14 @@ def _requoted(word: str) -> str:
 
 
 def _print_page(session: Session, page: Any, counted: Any, now: Any) -> None:
-    from .tables import job_table  # noqa: PLC0415
-    from .text import tail  # noqa: PLC0415
+    from .tables import job_table
+    from .text import tail
 
     total = f"{counted.number:,}{'+' if counted.more else ''}"
     if not page.rows:
         session.say(("no jobs", "dim"), (f" ({page.note})" if page.note else "", "dim"))
         return
-    wide = session.console.width >= 200  # noqa: PLR2004 - room for long notes
+    wide = session.console.width >= 200
     session.console.print(job_table(page.rows, now, wide=wide))
     more = f"; go on with --before {tail(page.next)}" if page.next else ""
     session.say((f"showing {len(page.rows):,} of {total}{more} · times in UTC", "dim"))
@@ -96,14 +100,16 @@ def _print_page(session: Session, page: Any, counted: Any, now: Any) -> None:
 def list_items(
     session: Session,
     job_id: JobId,
-    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,  # noqa: FBT002
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, safe to open in a spreadsheet.")] = False,  # noqa: FBT002
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="How many (default: all with --csv or --json, else 200).")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, safe to open in a spreadsheet.")] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="How many (default: all with --csv or --json, else 200).")
+    ] = None,
 ) -> None:
     """What became of each item of a job."""
-    from jobtrail.errors import UsageError  # noqa: PLC0415
+    from jobtrail.errors import UsageError
 
-    from .views import item_json  # noqa: PLC0415
+    from .views import item_json
 
     if as_csv and session.as_json:
         message = "say --csv or --json, not both"
@@ -121,8 +127,8 @@ def list_items(
 
 
 def _items(store: Store, ledger: str, *, failed: bool, most: int | None) -> list[ItemRow]:
-    from jobtrail.job.items import ItemOutcome  # noqa: PLC0415
-    from jobtrail.store import items  # noqa: PLC0415
+    from jobtrail.job.items import ItemOutcome
+    from jobtrail.store import items
 
     outcome = ItemOutcome.FAILED if failed else None
     rows: list[ItemRow] = []
@@ -138,8 +144,8 @@ def _items(store: Store, ledger: str, *, failed: bool, most: int | None) -> list
 
 
 def _csv(rows: list[ItemRow]) -> str:
-    from .text import cell  # noqa: PLC0415
-    from .views import item_json  # noqa: PLC0415
+    from .text import cell
+    from .views import item_json
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -152,8 +158,8 @@ def _csv(rows: list[ItemRow]) -> str:
 
 
 def _print_items(session: Session, job: Job, rows: list[ItemRow]) -> None:
-    from .tables import plain_table  # noqa: PLC0415
-    from .views import named  # noqa: PLC0415
+    from .tables import plain_table
+    from .views import named
 
     counts = job.item_counts()
     session.say((named(job.row), "bold"))
@@ -169,15 +175,20 @@ def _print_items(session: Session, job: Job, rows: list[ItemRow]) -> None:
 
 def item_cells(row: ItemRow) -> tuple[Any, ...]:
     """An item as a line of a table: key, outcome, tries, reason."""
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .text import clean, short  # noqa: PLC0415
+    from .text import clean, short
 
     colour = {"ok": "green", "failed": "red", "skipped": "dim"}[row.outcome.value]
     key = clean(f"{row.loop}: {row.key}" if row.loop not in {"", "items"} else row.key)
-    return Text(key), Text(row.outcome.value, colour), Text(str(row.tries)), Text(short(mask_urls(row.reason or ""), 200))
+    return (
+        Text(key),
+        Text(row.outcome.value, colour),
+        Text(str(row.tries)),
+        Text(short(mask_urls(row.reason or ""), 200)),
+    )
 
 
 # -- log ---------------------------------------------------------------------------------------------
@@ -186,12 +197,12 @@ def item_cells(row: ItemRow) -> tuple[Any, ...]:
 def show_log(
     session: Session,
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,  # noqa: FBT002
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
 ) -> None:
     """What a job logged."""
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .text import clean_lines  # noqa: PLC0415
+    from .text import clean_lines
 
     jobs = session.open()
     job = jobs.get(job_id)
@@ -216,9 +227,9 @@ def show_log(
 
 def log_after(store: Store, job_id: str, seen: int) -> tuple[int, str]:
     """The last piece's number and the text of a log behind a piece."""
-    from jobtrail.store import runs  # noqa: PLC0415
+    from jobtrail.store import runs
 
-    parts = []
+    parts: list[str] = []
     while True:
         with store.read() as conn:
             chunks = runs.log_chunks(conn, job_id, after=seen)
@@ -236,10 +247,10 @@ def log_after(store: Store, job_id: str, seen: int) -> tuple[int, str]:
 
 def list_tasks(session: Session) -> None:
     """The tasks that the application knows."""
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from .tables import plain_table  # noqa: PLC0415
-    from .text import clean, short, span  # noqa: PLC0415
+    from .tables import plain_table
+    from .text import clean, short, span
 
     jobs = session.open(tasks=True, creates=True)
     known = jobs.tasks.all()
@@ -249,7 +260,9 @@ def list_tasks(session: Session) -> None:
     if not known:
         session.say(("no tasks are registered", "dim"))
         return
-    table = plain_table("task", "kind", "queue", "attempts", "timeout", "arguments", "about", right=("attempts",), rest="about")
+    table = plain_table(
+        "task", "kind", "queue", "attempts", "timeout", "arguments", "about", right=("attempts",), rest="about"
+    )
     for task in known:
         about = (task.function.__doc__ or "").strip()
         attempts = "∞" if task.retry.attempts is None else str(task.retry.attempts)

@@ -19,7 +19,7 @@ def is_secret(name: str, marked: frozenset[str] = frozenset()) -> bool:
 
 def masked(value: Any, marked: frozenset[str] = frozenset()) -> Any:
     """A copy with secrets hidden, also inside lists and objects, and passwords inside URLs."""
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415 - not for --help
+    from jobtrail.job.failure import mask_urls
 
     if isinstance(value, dict):
         return {

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 LOOKING, STEERING, WORKING, KEEPING = "Looking", "Steering", "Working", "Keeping"
 _WHERE = "Where the jobs are"
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer's callback
+
+def _print_version(wanted: bool) -> None:
     if wanted:
-        from jobtrail import __version__  # noqa: PLC0415
+        from jobtrail import __version__
 
         typer.echo(f"jobtrail {__version__}")
         raise typer.Exit
@@ -46,7 +47,7 @@ _SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database":
 
 def program() -> typer.Typer:
     """All commands."""
-    from . import coverage, demonstrate, keep, look, serve, show, steer, submit  # noqa: PLC0415 - one import circle less
+    from . import coverage, demonstrate, keep, look, serve, show, steer, submit
 
     cli = typer.Typer(
         name="jobtrail",
@@ -66,8 +67,8 @@ def _root(
     ctx: typer.Context,
     app: AppOption = None,
     database: DatabaseOption = None,
-    debug: DebugOption = False,  # noqa: FBT002 - Typer's way of a flag
-    version: VersionOption = False,  # noqa: FBT002
+    debug: DebugOption = False,
+    version: VersionOption = False,
 ) -> None:
     del debug, version  # read where errors are explained, and by its callback
     ctx.obj = Session(app, database)
@@ -97,7 +98,7 @@ def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., 
         parameters = [context, *(p.replace(kind=keyword) for p in own), *extra]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
-        del run.__wrapped__  # type: ignore[attr-defined]
+        del run.__wrapped__
         cli.command(name, rich_help_panel=panel)(run)
 
     return register

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .program import WORKING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
@@ -32,17 +32,19 @@ def add_to(cli: typer.Typer) -> None:
 
 def work(
     session: Session,
-    queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")] = "default",
-    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")] = None,
-    burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,  # noqa: FBT002
+    queues: Annotated[
+        str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")
+    ] = "default",
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
+    ] = None,
+    burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
 ) -> int:
     """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
-    from jobtrail.config import from_environment  # noqa: PLC0415
-    from jobtrail.engine.worker import speed_up_switches  # noqa: PLC0415
+    from jobtrail.engine.worker import speed_up_switches
 
     named = _queues(queues, concurrency)
     jobs = session.open(tasks=True, creates=True)
-    jobs.settings = jobs.service.settings = from_environment(jobs.settings)
     _log_to_terminal()
     jobs.service.make_ready()
     speed_up_switches()
@@ -55,7 +57,7 @@ def work(
 
 
 def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
-    from jobtrail.errors import UsageError  # noqa: PLC0415
+    from jobtrail.errors import UsageError
 
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
@@ -107,7 +109,7 @@ class _Stop:
         self._asked += 1
         if self._asked == 1:
             self._drain()
-        elif self._asked == 2:  # noqa: PLR2004 - the second signal
+        elif self._asked == 2:
             self.leaving = asyncio.get_running_loop().create_task(_hand_back(self._worker))
         else:
             os._exit(FAILED)
@@ -150,16 +152,18 @@ async def _hand_back(worker: Worker) -> None:
 
 
 def _tell_start(session: Session, jobs: JobTrail, worker: Worker) -> None:
-    from .text import address, clean, tail  # noqa: PLC0415
+    from .text import address, clean, tail
 
     tasks = ", ".join(task.name for task in jobs.tasks.all()) or "none"
     where = address(jobs.store.database.url)
-    words = f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
+    words = (
+        f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
+    )
     session.hint((clean(words), "dim"))
 
 
 def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) -> None:
-    from .text import span, tail  # noqa: PLC0415
+    from .text import span, tail
 
     counted = _ended(jobs, worker)
     if session.as_json:
@@ -171,10 +175,10 @@ def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) 
 
 def _ended(jobs: JobTrail, worker: Worker) -> Counter[str]:
     """How the jobs stand that ran here last."""
-    from sqlalchemy import func, select  # noqa: PLC0415
+    from sqlalchemy import func, select
 
-    from jobtrail.errors import StoreError  # noqa: PLC0415
-    from jobtrail.store.tables import jobs as table  # noqa: PLC0415
+    from jobtrail.errors import StoreError
+    from jobtrail.store.tables import jobs as table
 
     query = select(table.c.status, func.count()).where(table.c.worker == worker.id).group_by(table.c.status)
     with contextlib.suppress(StoreError), jobs.store.read() as conn:

@@ -42,7 +42,7 @@ class Session:
         return self._console("err")
 
     def _console(self, name: str) -> Console:
-        from rich.console import Console  # noqa: PLC0415 - not for --help
+        from rich.console import Console
 
         if name not in self._consoles:
             stream = sys.stdout if name == "out" else sys.stderr
@@ -52,14 +52,14 @@ class Session:
 
     def say(self, *parts: str | Text | tuple[str, str]) -> None:
         """One line for people; a pair is a text and its style. Nothing with ``--json``."""
-        from rich.text import Text  # noqa: PLC0415
+        from rich.text import Text
 
         if not self.as_json:
             self.console.print(Text.assemble(*parts), soft_wrap=True)
 
     def hint(self, *parts: str | Text | tuple[str, str]) -> None:
         """One line beside the answer, on standard error."""
-        from rich.text import Text  # noqa: PLC0415
+        from rich.text import Text
 
         self.errors.print(Text.assemble(*parts), soft_wrap=True)
 
@@ -74,8 +74,11 @@ class Session:
 
         Raises: UsageError where it is not said, or there is none; NotFound where the database file is missing.
         """
+        from jobtrail.config import from_environment
+
         if self._opened is None:
-            self._opened = self._load(tasks=tasks)
+            self._opened = jobs = self._load(tasks=tasks)
+            jobs.settings = jobs.service.settings = from_environment(jobs.settings)
             if not creates:
                 _check_there(self._opened)
         return self._opened
@@ -86,9 +89,9 @@ class Session:
         return bool(self.app or os.environ.get("JOBTRAIL_APP"))
 
     def _load(self, *, tasks: bool) -> JobTrail:
-        from jobtrail import JobTrail  # noqa: PLC0415
-        from jobtrail.errors import UsageError  # noqa: PLC0415
-        from jobtrail.store import Store  # noqa: PLC0415
+        from jobtrail import JobTrail
+        from jobtrail.errors import UsageError
+        from jobtrail.store import Store
 
         named = self.app or os.environ.get("JOBTRAIL_APP")
         url = self.database or os.environ.get("JOBTRAIL_URL")
@@ -117,8 +120,8 @@ def load(named: str) -> JobTrail:
 
     Raises: UsageError, with what is wrong.
     """
-    from jobtrail import JobTrail  # noqa: PLC0415
-    from jobtrail.errors import UsageError  # noqa: PLC0415
+    from jobtrail import JobTrail
+    from jobtrail.errors import UsageError
 
     module_name, colon, path = named.partition(":")
     if not colon or not module_name or not path:
@@ -133,13 +136,15 @@ def load(named: str) -> JobTrail:
     if not isinstance(found, JobTrail) and callable(found):
         found = _called(found, named)
     if not isinstance(found, JobTrail):
-        message = f"'{named}' is a {type(found).__name__}, not a JobTrail (nor a function without arguments that returns one)"
+        message = (
+            f"'{named}' is a {type(found).__name__}, not a JobTrail (nor a function without arguments that returns one)"
+        )
         raise UsageError(message)
     return found
 
 
 def _module(name: str) -> Any:
-    from jobtrail.errors import JobTrailError, UsageError  # noqa: PLC0415
+    from jobtrail.errors import JobTrailError, UsageError
 
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -158,7 +163,7 @@ def _module(name: str) -> Any:
 
 
 def _called(factory: Any, named: str) -> Any:
-    from jobtrail.errors import JobTrailError, UsageError  # noqa: PLC0415
+    from jobtrail.errors import JobTrailError, UsageError
 
     try:
         return factory()
@@ -170,9 +175,9 @@ def _called(factory: Any, named: str) -> Any:
 
 
 def _check_there(jobs: JobTrail) -> None:
-    from jobtrail.errors import NotFound  # noqa: PLC0415
+    from jobtrail.errors import NotFound
 
     path = jobs.store.database.path
-    if path is not None and not path.exists():
+    if path is not None and not str(path).startswith("file:") and not path.exists():
         message = f"there is no database file {path}"
         raise NotFound(message)

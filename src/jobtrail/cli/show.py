@@ -9,7 +9,7 @@ import typer
 
 from .look import JobId, item_cells
 from .program import LOOKING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -79,7 +79,7 @@ class Seen:
 def show_job(
     session: Session,
     job_id: JobId,
-    traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="With the error's traceback.")] = True,  # noqa: FBT002
+    traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="With the error's traceback.")] = True,
     log_lines: Annotated[int, typer.Option("--log-lines", min=0, help="How much of the log's end.")] = LOG_TAIL,
 ) -> None:
     """One job: its state, its trail, its attempts, items, error, log and lineage."""
@@ -95,10 +95,10 @@ def show_job(
 
 
 def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
-    from sqlalchemy import select  # noqa: PLC0415
+    from sqlalchemy import select
 
-    from jobtrail.store import runs, units  # noqa: PLC0415
-    from jobtrail.store.tables import submitters  # noqa: PLC0415
+    from jobtrail.store import runs, units
+    from jobtrail.store.tables import submitters
 
     row = job.row
     task = jobs.tasks.find(row.task)
@@ -108,8 +108,10 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
     with jobs.store.read() as conn:
         unit = units.get(conn, row.unit) if row.unit else None
         steps = runs.steps_of(conn, row.ledger)
-        found = conn.execute(select(submitters).where(submitters.c.id == row.submitter)).first() if row.submitter else None
-        submitter = dict(found._mapping) if found else None  # noqa: SLF001 - SQLAlchemy's own name for it
+        found = (
+            conn.execute(select(submitters).where(submitters.c.id == row.submitter)).first() if row.submitter else None
+        )
+        submitter = dict(found._mapping) if found else None
         before, after = _lineage(conn, row)
     return Seen(
         job=job, row=row, now=jobs.store.now(), events=job.events(), counts=job.item_counts(),
@@ -120,16 +122,17 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
 
 def _lineage(conn: Any, row: JobRow) -> tuple[list[JobRow], list[JobRow]]:
     """The jobs that this one re-ran, oldest first, and those that re-ran it."""
-    from jobtrail.store import jobs  # noqa: PLC0415
+    from jobtrail.store import jobs
 
     before: list[JobRow] = []
     one: JobRow | None = row
-    while one is not None and one.rerun_of and len(before) < 20:  # noqa: PLR2004 - enough for a page
+    while one is not None and one.rerun_of and len(before) < 20:
         one = jobs.get(conn, one.rerun_of)
         if one is not None:
             before.insert(0, one)
-    after, next_ones = [], [row]
-    while next_ones and len(after) < 20:  # noqa: PLR2004
+    after: list[JobRow] = []
+    next_ones = [row]
+    while next_ones and len(after) < 20:
         found = [child for parent in next_ones for child in jobs.reruns_of(conn, parent.id)]
         after += found
         next_ones = found
@@ -140,8 +143,13 @@ def timeline(row: JobRow, trail: list[Event]) -> list[Line]:
     """The trail with submission, start and success, which stand in the job's own columns."""
     lines = [Line(row.created_at, "submitted", "pending", row.actor, row.reason)]
     lines += [Line(e.at, e.name, e.to_status, e.actor, e.reason, e.run_no) for e in trail]
-    lines += [Line(a.started, "started", "running", "worker", None) for a in attempts(row, trail) if a.started is not None]
-    told = any(line.name in {"finished", "stopped", "cancelled", "forced", "recovered"} and line.to == row.status for line in lines)
+    lines += [
+        Line(a.started, "started", "running", "worker", None) for a in attempts(row, trail) if a.started is not None
+    ]
+    told = any(
+        line.name in {"finished", "stopped", "cancelled", "forced", "recovered"} and line.to == row.status
+        for line in lines
+    )
     if row.finished_at is not None and not told:
         lines.append(Line(row.finished_at, "finished", row.status.value, "worker", None, row.run_no))
     order = {"submitted": 0, "started": 2}
@@ -160,7 +168,7 @@ def attempts(row: JobRow, trail: list[Event]) -> list[Attempt]:
 
 
 def _attempt_of(event: Event) -> Attempt | None:
-    from datetime import datetime as moment_type  # noqa: PLC0415
+    from datetime import datetime as moment_type
 
     detail = event.detail
     if "started_at" not in detail or event.name in {"body_returned", "refused"}:
@@ -182,15 +190,17 @@ def _attempt_of(event: Event) -> Attempt | None:
 
 
 def _as_json(seen: Seen) -> dict[str, Any]:
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .text import iso  # noqa: PLC0415
-    from .views import error_sentence, event_json, item_json, job_json  # noqa: PLC0415
+    from .text import iso
+    from .views import error_sentence, event_json, item_json, job_json
 
     answer = job_json(seen.row, seen.marked)
     answer["items"] = seen.counts
     answer["failed_items"] = [item_json(item) for item in seen.failed]
-    answer["progress"] = {k: iso(v) if k.endswith("_at") else v for k, v in seen.progress.items()} if seen.progress else None
+    answer["progress"] = (
+        {k: iso(v) if k.endswith("_at") else v for k, v in seen.progress.items()} if seen.progress else None
+    )
     answer["events"] = [event_json(event) for event in seen.events]
     answer["timeline"] = [
         {"at": iso(line.at), "name": line.name, "to": line.to, "actor": line.actor, "run_no": line.run_no,
@@ -215,7 +225,7 @@ def _as_json(seen: Seen) -> dict[str, Any]:
 
 
 def _print(session: Session, seen: Seen, *, traceback: bool) -> None:
-    from .tables import pairs  # noqa: PLC0415
+    from .tables import pairs
 
     session.console.print(_headline(seen), soft_wrap=True)
     session.console.print(pairs(_facts(seen)))
@@ -233,10 +243,10 @@ def _heading(session: Session, text: str) -> None:
 
 
 def _headline(seen: Seen) -> Text:
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from .text import clean, span  # noqa: PLC0415
-    from .views import status_text, told, tries, what  # noqa: PLC0415
+    from .text import clean, span
+    from .views import status_text, told, tries, what
 
     row = seen.row
     name = " ".join(part for part in (row.task, row.source or "", what(row)) if part)
@@ -259,7 +269,7 @@ def _facts(seen: Seen) -> list[tuple[str, Any]]:
 
 
 def _identity(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
-    from .views import parsed  # noqa: PLC0415
+    from .views import parsed
 
     facts = [("id", row.id)]
     if seen.unit is not None:
@@ -275,14 +285,19 @@ def _identity(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
 
 
 def _work(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
-    from json import dumps  # noqa: PLC0415
+    from json import dumps
 
-    from .masking import masked  # noqa: PLC0415
-    from .text import short, span  # noqa: PLC0415
-    from .views import parsed  # noqa: PLC0415
+    from .masking import masked
+    from .text import short, span
+    from .views import parsed
 
     facts: list[tuple[str, Any]] = []
-    for name, text in (("arguments", row.args), ("labels", row.labels), ("context", row.context), ("result", row.result)):
+    for name, text in (
+        ("arguments", row.args),
+        ("labels", row.labels),
+        ("context", row.context),
+        ("result", row.result),
+    ):
         value = parsed(text)
         if value not in (None, {}):
             facts.append((name, short(dumps(masked(value, seen.marked), ensure_ascii=False), 2000)))
@@ -308,12 +323,14 @@ def _progress(progress: dict[str, Any]) -> str:
 
 
 def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
-    from .text import span  # noqa: PLC0415
+    from .text import span
 
     facts: list[tuple[str, Any]] = []
     if seen.submitter:
         who = seen.submitter
-        facts.append(("submitted by", f"{who['program'] or '?'} on {who['host']} (pid {who['pid']}, {who['user'] or '?'})"))
+        facts.append(
+            ("submitted by", f"{who['program'] or '?'} on {who['host']} (pid {who['pid']}, {who['user'] or '?'})")
+        )
     if row.started_at and row.status.value != "pending":
         facts.append(("took" if row.finished_at else "runs for", span((row.finished_at or seen.now) - row.started_at)))
     if row.body_running:
@@ -324,13 +341,13 @@ def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
 
 
 def _print_timeline(session: Session, seen: Seen) -> None:
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .tables import plain_table  # noqa: PLC0415
-    from .text import clean, short  # noqa: PLC0415
-    from .views import COLOURS  # noqa: PLC0415
+    from .tables import plain_table
+    from .text import clean, short
+    from .views import COLOURS
 
     _heading(session, "Timeline (UTC)")
     table = plain_table("time", "what", "to", "by", "why", rest="why")
@@ -348,13 +365,13 @@ def _print_timeline(session: Session, seen: Seen) -> None:
 
 
 def _print_attempts(session: Session, seen: Seen) -> None:
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .tables import plain_table  # noqa: PLC0415
-    from .text import short, span, tail  # noqa: PLC0415
-    from .views import COLOURS, error_sentence, tries  # noqa: PLC0415
+    from .tables import plain_table
+    from .text import short, span, tail
+    from .views import COLOURS, error_sentence, tries
 
     found = attempts(seen.row, seen.events)
     if not found:
@@ -379,8 +396,8 @@ def _print_attempts(session: Session, seen: Seen) -> None:
 
 
 def _print_items(session: Session, seen: Seen) -> None:
-    from .tables import plain_table  # noqa: PLC0415
-    from .text import tail  # noqa: PLC0415
+    from .tables import plain_table
+    from .text import tail
 
     total = sum(seen.counts.values())
     if not total:
@@ -401,10 +418,10 @@ def _print_items(session: Session, seen: Seen) -> None:
 
 
 def _print_error(session: Session, seen: Seen, *, traceback: bool) -> None:
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .text import clean_lines  # noqa: PLC0415
-    from .views import error_sentence, parsed  # noqa: PLC0415
+    from .text import clean_lines
+    from .views import error_sentence, parsed
 
     if not seen.row.error:
         return
@@ -417,9 +434,9 @@ def _print_error(session: Session, seen: Seen, *, traceback: bool) -> None:
 
 
 def _print_log(session: Session, seen: Seen) -> None:
-    from jobtrail.job.failure import mask_urls  # noqa: PLC0415
+    from jobtrail.job.failure import mask_urls
 
-    from .text import clean_lines  # noqa: PLC0415
+    from .text import clean_lines
 
     if seen.log:
         _heading(session, "Log (end)")
@@ -428,8 +445,8 @@ def _print_log(session: Session, seen: Seen) -> None:
 
 
 def _print_lineage(session: Session, seen: Seen) -> None:
-    from .text import moment, tail  # noqa: PLC0415
-    from .views import status_text  # noqa: PLC0415
+    from .text import moment, tail
+    from .views import status_text
 
     if not seen.before and not seen.after:
         return

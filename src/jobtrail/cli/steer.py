@@ -9,7 +9,7 @@ import typer
 
 from .look import JobId
 from .program import STEERING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def rerun(
     if_active: Annotated[str, typer.Option("--if-active", help="raise or queue.")] = "raise",
     actor: ActorOption = None,
     reason: ReasonOption = None,
-    wait: WaitOption = False,  # noqa: FBT002
+    wait: WaitOption = False,
 ) -> int:
     """Run the same work again, as a new job."""
     jobs = session.open()
@@ -50,7 +50,7 @@ def retry(
     job_id: JobId,
     actor: ActorOption = None,
     reason: ReasonOption = None,
-    wait: WaitOption = False,  # noqa: FBT002
+    wait: WaitOption = False,
 ) -> int:
     """One more attempt of the same job."""
     jobs = session.open()

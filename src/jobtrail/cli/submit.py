@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .program import STEERING, command
-from .session import Session  # noqa: TC001 - read by the registration at run time
+from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,24 +25,32 @@ def add_to(cli: typer.Typer) -> None:
     command(cli, "submit", STEERING)(submit)
 
 
-def submit(  # noqa: PLR0913 - one parameter for each option
+def submit(
     session: Session,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
     source: Annotated[str | None, typer.Option("--source", help="Where the data comes from.")] = None,
-    period: Annotated[str | None, typer.Option("--period", help="2013, 2013-02, 2013-02-12, 2013-W07 or start/end.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", help="2013, 2013-02, 2013-02-12, 2013-W07 or start/end.")
+    ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="The input file.")] = None,
-    arg: Annotated[list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="An argument; JSON, else text.")] = None,
-    args: Annotated[str | None, typer.Option("--args", metavar="JSON", help="All arguments as one JSON object.")] = None,
+    arg: Annotated[
+        list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="An argument; JSON, else text.")
+    ] = None,
+    args: Annotated[
+        str | None, typer.Option("--args", metavar="JSON", help="All arguments as one JSON object.")
+    ] = None,
     label: Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="To search by.")] = None,
     delay: Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="Not before that.")] = None,
     priority: Annotated[int | None, typer.Option("--priority", help="0 (most urgent) to 9.")] = None,
     queue: Annotated[str | None, typer.Option("--queue", help="Another queue than the task's.")] = None,
     if_active: Annotated[str, typer.Option("--if-active", help="same, raise or queue.")] = "same",
     if_done: Annotated[str, typer.Option("--if-done", help="run, skip or raise.")] = "run",
-    idempotency_key: Annotated[str | None, typer.Option("--idempotency-key", help="Makes the submission repeatable.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="Makes the submission repeatable.")
+    ] = None,
     actor: ActorOption = None,
     reason: ReasonOption = None,
-    wait: WaitOption = False,  # noqa: FBT002
+    wait: WaitOption = False,
 ) -> int:
     """Submit a job."""
     arguments = _arguments(arg or (), args)
@@ -60,12 +68,12 @@ def submit(  # noqa: PLR0913 - one parameter for each option
 
 def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool) -> int:
     """Tell what was done with a job, and wait for it where that was asked for."""
-    from .views import job_json, named, status_text  # noqa: PLC0415
+    from .views import job_json, named, status_text
 
     if wait:
         if not session.as_json:
             session.hint((f"{named(job.refresh().row)} {words}", "dim"))
-        from .waiting import wait_for  # noqa: PLC0415
+        from .waiting import wait_for
 
         return wait_for(session, jobs, job)
     row = job.refresh().row
@@ -88,7 +96,7 @@ def actor_or_me(given: str | None) -> str:
 
 
 def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
-    from jobtrail.errors import UsageError  # noqa: PLC0415
+    from jobtrail.errors import UsageError
 
     arguments: dict[str, Any] = {}
     if whole is not None:
@@ -110,7 +118,7 @@ def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
-    from jobtrail.errors import UsageError  # noqa: PLC0415
+    from jobtrail.errors import UsageError
 
     key, equals, value = text.partition("=")
     if not equals or not key:

@@ -41,7 +41,15 @@ def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> Table:
         "period/file": any(what(row) for row in rows),
         "items": any(row.items_ok is not None for row in rows),
     }
-    columns = ["id", "status", "task", *(name for name in given if given[name] and name != "items"), "try", "started", "took"]
+    columns = [
+        "id",
+        "status",
+        "task",
+        *(name for name in given if given[name] and name != "items"),
+        "try",
+        "started",
+        "took",
+    ]
     columns += ["items", "note"] if given["items"] else ["note"]
     table = plain_table(*columns, right=("try", "took", "items"), rest="note")
     for row in rows:

@@ -69,7 +69,7 @@ def span(length: timedelta | float | None) -> str:
         return ""
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     seconds = max(seconds, 0.0)
-    if seconds < 10:  # noqa: PLR2004 - below it tenths tell something
+    if seconds < 10:
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"

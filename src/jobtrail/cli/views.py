@@ -131,7 +131,7 @@ def told(row: JobRow | ListRow, now: datetime, length: int = 90) -> str:
 
 
 def _pending(row: JobRow | ListRow, now: datetime, length: int) -> str:
-    from .text import span  # noqa: PLC0415
+    from .text import span
 
     if row.run_at is None:
         return "waits for another job"

@@ -41,7 +41,7 @@ def _quietly(job: Job) -> None:
 
 
 def _with_bar(session: Session, job: Job) -> None:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(),
                TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn())  # fmt: skip
