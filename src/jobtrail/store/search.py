@@ -23,7 +23,7 @@ from sqlalchemy import text as sql
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.model import ACTIVE, FINAL, LEAST_URGENT, MOST_URGENT, Outcome, Status
 
-from .tables import job_labels, jobs, units
+from .tables import DUE, job_labels, jobs, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 IDS = ("id", "worker", "rerun_of")
 # What the partial indexes of a status say in their condition; a query must say it too.
 OPEN = "status NOT IN ('pending', 'running', 'completed')"
-_DUE = "status = 'pending' AND run_at IS NOT NULL"
+_SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
 _BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
 _HELD = "status IN ('running', 'cancelling')"
 FEW = 5000  # jobs; up to so many of a status are found through its index first
@@ -274,7 +274,11 @@ def _through_indexes(states: set[str]) -> list[Any] | None:
         return None
     conditions: list[ColumnElement[bool] | TextClause] = []
     if Status.PENDING.value in states:
-        conditions += [sql(_DUE), sql(_BEHIND)]
+        conditions += [
+            sql(DUE),
+            sql(_BEHIND),
+            and_(sql(_SUSPECT), jobs.c.status == Status.PENDING.value, jobs.c.waits_for.is_(None)),
+        ]
     if states & {Status.RUNNING.value, Status.CANCELLING.value}:
         conditions.append(sql(_HELD))
     rest = sorted(states - {Status.PENDING.value, Status.RUNNING.value})
@@ -522,12 +526,12 @@ def status_counts(conn: Connection, cap: int = COUNT_CAP) -> dict[str, Counted]:
 
 def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
     """By queue, since when its longest waiting due job waits; queues without one are not named."""
-    due = and_(sql(_DUE), jobs.c.run_at <= now)
+    due = and_(sql(DUE), jobs.c.run_at <= now)
     oldest: dict[str, datetime] = {}
     queue: str | None = ""
     while True:
         # One look into the index for each queue and priority, however long the queues are.
-        queue = conn.execute(select(func.min(jobs.c.queue)).where(sql(_DUE), jobs.c.queue > queue)).scalar()
+        queue = conn.execute(select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > queue)).scalar()
         if queue is None:
             return oldest
         looks = [
