@@ -17,6 +17,7 @@ class Settings:
     """Defaults of DESIGN §8; times in seconds, sizes in bytes.
 
     slots: bodies a worker runs at once. poll_interval: how long a worker sleeps at most.
+    keep_completed and so on: days after which upkeep removes ended jobs; None keeps them for ever.
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
     """
 
@@ -37,6 +38,10 @@ class Settings:
     result_limit: int = 1_048_576
     log_limit: int = 1_048_576
     error_limit: int = 65_536
+    keep_completed: float | None = 30
+    keep_cancelled: float | None = 30
+    keep_partial: float | None = 90
+    keep_failed: float | None = 90
     migrate: bool | None = None
 
     def with_values(self, **values: Any) -> Settings:
@@ -56,6 +61,8 @@ class Settings:
 def _check(name: str, value: Any) -> None:
     if name == "migrate":
         good = value is None or isinstance(value, bool)
+    elif name.startswith("keep_") and value is None:
+        good = True
     else:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
     if not good:

@@ -54,7 +54,7 @@ def drain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> list[Job]:
 async def adrain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> list[Job]:
     """`drain` for an event loop."""
     await asyncio.to_thread(jobs.service.make_ready)
-    runner = jobs.worker(**worker)
+    runner = jobs.worker(**{"beat": None, **worker})
     ran = runner.seen = []
     await runner.run(burst=True, due_only=not delayed)
     return [jobs.get(job_id) for job_id in sorted(set(ran))]

@@ -18,7 +18,7 @@ DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     _make_printable()
     try:
         code = _run(words)

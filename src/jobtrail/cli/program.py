@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .session import Session
 
@@ -45,12 +46,27 @@ _SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database":
            "debug": (DebugOption, False)}  # fmt: skip
 
 
+class Grouped(TyperGroup):
+    """Plain help that lists the commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel."""
+        shown = [one for name in self.list_commands(ctx) if (one := self.get_command(ctx, name)) is not None]
+        width = max(len(one.name or "") for one in shown)
+        for panel in (LOOKING, STEERING, WORKING, KEEPING):
+            rows = [one for one in shown if getattr(one, "rich_help_panel", None) == panel]
+            with formatter.section(panel):
+                formatter.write_dl([((one.name or "").ljust(width), one.get_short_help_str(200)) for one in rows])
+
+
 def program() -> typer.Typer:
     """All commands."""
     from . import coverage, demonstrate, keep, look, serve, show, steer, submit
 
     cli = typer.Typer(
         name="jobtrail",
+        cls=Grouped,
+        rich_markup_mode=None,  # boxes would double the time that help takes
         help="Run, track and recover background work: look at jobs, steer them, keep the record.",
         no_args_is_help=True,
         add_completion=False,

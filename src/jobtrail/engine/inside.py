@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import event
 
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import Submitted
+from jobtrail.store import workers
+from jobtrail.store.foresight import foresee
 from jobtrail.store.wake import CHANNEL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
 
     from jobtrail.store import Store
@@ -18,24 +23,26 @@ if TYPE_CHECKING:
     from .submit import Prepared
 
 
-def submit(store: Store, given: Any, prepared: Prepared) -> Submitted:
+def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
     """Store a job with the caller's Session or Connection; it is there when he commits, and never was if not.
+
+    Where the row can be written only at his commit, ``settle`` gets the answer of that moment.
 
     Raises: InvalidOption when it is none, or of another database.
     """
     conn = _connection_of(given)
     _check_database(store, conn)
     if store.database.is_sqlite:
-        return _at_commit(store, conn, prepared)
+        return _at_commit(store, conn, prepared, settle)
     return _now(store, conn, prepared)
 
 
-async def asubmit(store: Store, given: Any, prepared: Prepared) -> Submitted:
+async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
     """`submit` for an AsyncSession or AsyncConnection (or a sync one)."""
     if hasattr(given, "run_sync"):
-        answer: Submitted = await given.run_sync(lambda sync: submit(store, sync, prepared))
+        answer: Submitted = await given.run_sync(lambda sync: submit(store, sync, prepared, settle))
         return answer
-    return submit(store, given, prepared)
+    return submit(store, given, prepared, settle)
 
 
 def _connection_of(given: Any) -> Connection:
@@ -62,26 +69,71 @@ def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
     return answer
 
 
-def _at_commit(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
+def _at_commit(
+    store: Store, conn: Connection, prepared: Prepared, settle: Callable[[Submitted], None]
+) -> Submitted:
     """SQLite has one writer: writing now would hold everybody up until the caller commits.
 
-    So the row is written in the moment of his commit, still in his transaction.
+    So the row is written in the moment of his commit, still in his transaction; what can be answered before
+    that is answered now. Should another have come first in between, ``settle`` raises and his commit fails.
     """
-    _begin(conn)
+    if not conn.in_transaction():
+        conn.begin()
+    foreseen = foresee(conn, prepared.new, prepared.rules, store.now())
+    if foreseen is not None:
+        return foreseen
 
     def write(committing: Connection) -> None:
-        store.submit_on(committing, prepared.new, prepared.rules)
+        if prepared.new.submitter is not None:
+            workers.add_submitter(committing, store.dialect, prepared.new.submitter, store.now())
+        settle(store.submit_on(committing, prepared.new, prepared.rules))
 
-    event.listen(conn, "commit", write, once=True)
-    event.listen(conn, "rollback", lambda _conn: _forget(conn, write), once=True)
+    _promises_of(conn).add(write, _open_savepoints(conn))
     return Submitted(prepared.new.id, created=True)
 
 
-def _begin(conn: Connection) -> None:
-    if not conn.in_transaction():
-        conn.begin()
+class _Promises:
+    """What is to be written at the commit of one connection, each with the savepoints it was made in.
+
+    SQLAlchemy's lists of listeners must not change while they are called, so each connection gets one set for good.
+    """
+
+    def __init__(self, conn: Connection) -> None:
+        self._waiting: list[tuple[Callable[[Connection], None], set[str]]] = []
+        event.listen(conn, "commit", self._write)
+        event.listen(conn, "rollback", self._forget)
+        event.listen(conn, "rollback_savepoint", self._forget_savepoint)
+
+    def add(self, write: Callable[[Connection], None], savepoints: set[str]) -> None:
+        """One more."""
+        self._waiting.append((write, savepoints))
+
+    def _write(self, conn: Connection) -> None:
+        waiting, self._waiting = self._waiting, []
+        for write, _ in waiting:
+            write(conn)
+
+    def _forget(self, _conn: Connection) -> None:
+        self._waiting = []
+
+    def _forget_savepoint(self, _conn: Connection, name: str, _context: None) -> None:
+        self._waiting = [one for one in self._waiting if name not in one[1]]
 
 
-def _forget(conn: Connection, write: Any) -> None:
-    if event.contains(conn, "commit", write):
-        event.remove(conn, "commit", write)
+_promises: WeakKeyDictionary[Connection, _Promises] = WeakKeyDictionary()
+
+
+def _promises_of(conn: Connection) -> _Promises:
+    found = _promises.get(conn)
+    if found is None:
+        found = _promises[conn] = _Promises(conn)
+    return found
+
+
+def _open_savepoints(conn: Connection) -> set[str]:
+    """The savepoints that are open now; rolling back to one of them takes the submission with it."""
+    found, nested = set(), conn.get_nested_transaction()
+    while nested is not None:
+        found.add(getattr(nested, "_savepoint", ""))
+        nested = getattr(nested, "_previous_nested", None)
+    return found

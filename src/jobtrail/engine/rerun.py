@@ -189,6 +189,7 @@ def subject(row: JobRow) -> Subject:
         hand_backs=row.hand_backs,
         put_backs=row.put_backs,
         strikes=row.strikes,
+        suspect=row.suspect,
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
-    from jobtrail.job.model import NewJob
+    from jobtrail.job.model import NewJob, Submitted
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
 
@@ -83,7 +83,7 @@ class Service:
     def after_fork(self) -> None:
         """A forked child is another submitter."""
         self.submitter = new_id()
-        self._ready = False
+        self._ready = self._readable = False
 
     def _patiently(self, write: Any) -> Any:
         """Try again for a while when the store is away; ids are made before, so nothing comes twice."""
@@ -111,11 +111,19 @@ class Service:
 
     def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """Store one job; see `BoundTask.enqueue`."""
-        self.make_ready()
+        self._make_ready_for(using)
         prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
         if using.connection is not None:
-            return self._answer(inside.submit(self.store, using.connection, prepared), prepared)
+            late = _Late(prepared)
+            return late.job(self._answer(inside.submit(self.store, using.connection, prepared, late.settle), prepared))
         return self.store_prepared(prepared)
+
+    def _make_ready_for(self, using: Using) -> None:
+        """Who submits inside his own transaction may hold SQLite's one lock already: then nothing is written beside it."""
+        if using.connection is not None and self.store.database.is_sqlite:
+            self.make_readable()
+        else:
+            self.make_ready()
 
     def store_prepared(self, prepared: Prepared) -> Job:
         """Store a checked submission."""
@@ -143,13 +151,15 @@ class Service:
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
         if not self._ready:
-            await asyncio.to_thread(self.make_ready)
+            await asyncio.to_thread(self._make_ready_for, using)
         if using.file is not None or using.connection is not None:
             prepared = await asyncio.to_thread(
                 submit.prepare, task, args, using, self.settings, self.store.now(), self.submitter
             )
             if using.connection is not None:
-                return self._answer(await inside.asubmit(self.store, using.connection, prepared), prepared)
+                late = _Late(prepared)
+                answer = await inside.asubmit(self.store, using.connection, prepared, late.settle)
+                return late.job(self._answer(answer, prepared))
         else:
             prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
         if prepared.plain:
@@ -237,3 +247,25 @@ class Service:
         with self.store.read() as conn:
             page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
         return [Job(self.store, row.id) for row in page.rows]
+
+
+class _Late:
+    """The handle of a submission whose answer is known only at the caller's commit."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._job: Job | None = None
+
+    def job(self, job: Job) -> Job:
+        """Remember the handle that the caller was given."""
+        self._job = job
+        return job
+
+    def settle(self, answer: Submitted) -> None:
+        """The handle names the job that stands for the submission.
+
+        Raises: what the store's answer means, into the caller's commit.
+        """
+        submit.check_answer(answer, self._prepared)
+        if self._job is not None:
+            self._job.id, self._job.created = answer.id, answer.created

@@ -22,9 +22,11 @@ from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
-from jobtrail.store import items, jobs, runs, workers
+from jobtrail.store import items, jobs, runs
 
-from . import logbook, rerun
+from . import logbook
+from .beat import TICK
+from .life import Life
 from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
     from jobtrail.store.runs import Records
+    from jobtrail.store.wake import Words
 
     from .middleware import CallNext, Middleware
 
 _log = logging.getLogger("jobtrail.engine")
+NO_WORDS: Words = frozenset()
 BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
 
 
@@ -71,7 +75,8 @@ class Ended:
 class Worker:
     """Executes jobs of some queues in this process, on the running event loop.
 
-    ``queues`` maps a queue to its slots, or is a list of queues that share ``settings.slots``.
+    ``queues`` maps a queue to its slots, or is a list of queues that share ``settings.slots``. ``beat`` is
+    "thread", "child", or None for a worker of a test that nobody watches.
     """
 
     def __init__(
@@ -83,14 +88,18 @@ class Worker:
         queues: Sequence[str] | Mapping[str, int] = ("default",),
         middleware: Sequence[Middleware] = (),
         state: Any = None,
+        beat: str | None = "thread",
     ) -> None:
-        self.id = new_id()
         self.store = store
         self.tasks = tasks
         self.settings = settings
         self.queues = list(queues)
         self._queue_slots: dict[str, int] = dict(queues) if isinstance(queues, Mapping) else {}
         self.slots = sum(self._queue_slots.values()) or settings.slots
+        self.life: Life | None = None
+        if beat is not None:
+            self.life = Life(store, tasks, settings, queues=self.queues, slots=self.slots, beat=beat)
+        self.id = self.life.id if self.life is not None else new_id()
         self.state = state
         self.running: dict[str, Run] = {}
         self.flusher = Flusher(store, interval=settings.flush_interval)
@@ -106,8 +115,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._orders_at = float("-inf")
-        self._lost: set[tuple[str, int]] = set()
-        self._compared_at = time.monotonic()
+        self._suspect_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
 
     # -- the loop around the turns -------------------------------------------------------------------
@@ -116,17 +124,20 @@ class Worker:
         """Work until `stop`; with ``burst`` until nothing waits any more, with ``due_only`` until nothing is due."""
         self._loop = asyncio.get_running_loop()
         logbook.install()
-        await self._register()
+        if self.life is not None:
+            await asyncio.to_thread(self.life.begin)
         self.store.wake.subscribe(self.wake)
-        listener = self.store.wake.listener(self.wake)
+        listener = self.store.wake.listener(self._on_word)
         listener.start()
         self.flusher.start()
+        ticking = self._loop.create_task(self._tick())
         try:
             await self._work(burst=burst, due_only=due_only)
         finally:
+            await self._shut_down()
+            ticking.cancel()
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
-            await self._shut_down()
 
     async def _work(self, *, burst: bool, due_only: bool) -> None:
         failures = 0
@@ -146,41 +157,30 @@ class Worker:
                 await self._wait()
 
     async def _compare(self) -> None:
-        """Does the store believe in runs that are not held here (a claim whose answer was lost)?
-
-        One that is unknown at two comparisons in a row is handed back, uncharged.
-        """
-        now = time.monotonic()
-        if now - self._compared_at < self.settings.beat_interval:
+        """Do store and worker believe in the same runs? Bodies whose run was given away are told to stop."""
+        if self.life is None or not self.life.comparison_due():
             return
-        self._compared_at = now
+        running = {run.claim.id: run.claim.run_no for run in self.running.values()}
+        ended = {one.move.job_id for one in self._ended}
         with contextlib.suppress(StoreError):
-            held = set(await asyncio.to_thread(self._held))
-            unknown = {(job_id, run_no) for job_id, run_no in held if not self._knows(job_id)}
-            for job_id, run_no in unknown & self._lost:
-                self._hand_back_lost(job_id, run_no)
-            self._lost = unknown
+            found = await asyncio.to_thread(self.life.compare, running, ended)
+            self.id = self.life.id
+            for job_id in found.overtaken:
+                run = self.running.get(job_id)
+                if run is not None and run.claim.run_no == running[job_id]:
+                    run.recorder.overtaken = True
+                    if run.task.is_async:
+                        run.cancel_coroutine()
 
-    def _held(self) -> list[tuple[str, int]]:
-        with self.store.read() as conn:
-            return jobs.held_by(conn, self.id)
+    async def _tick(self) -> None:
+        """Say once a second that the loop turns."""
+        while self.life is not None:
+            self.life.tick(list(self.running)[:5], self.children())
+            await asyncio.sleep(TICK)
 
-    def _knows(self, job_id: str) -> bool:
-        return job_id in self.running or any(one.move.job_id == job_id for one in self._ended)
-
-    def _hand_back_lost(self, job_id: str, run_no: int) -> None:
-        def operation(conn: Connection) -> None:
-            row = jobs.get(conn, job_id, lock=True)
-            if row is None or row.run_no != run_no or row.status is not Status.RUNNING:
-                return
-            now = self.store.now()
-            move = job_moves.handed_back(
-                rerun.subject(row), now, reason="the answer to its claim was lost", actor=job_moves.UPKEEP
-            )
-            jobs.apply(conn, self.store.dialect, [move], now)
-            self.store.wake.need()
-
-        self.store.writer.start(operation, key=job_id)
+    def children(self) -> list[int]:
+        """Process ids of executor children, to be ended when this process is gone."""
+        return []
 
     async def _wait(self) -> None:
         if self._ended:
@@ -208,7 +208,12 @@ class Worker:
         with self.store.read() as conn:
             return jobs.something_waits(conn, self.queues, self.store.now() if due_only else None)
 
-    def wake(self) -> None:
+    def _on_word(self, words: Words) -> None:
+        self.wake(words)
+        if self.life is not None:
+            self.life.listen(words)
+
+    def wake(self, _words: Words = NO_WORDS) -> None:
         """There may be something to do; may be called from any thread."""
         loop = self._loop
         if loop is not None:
@@ -275,6 +280,14 @@ class Worker:
                 wants.append((queue, free))
         return wants
 
+    def _may_take_suspect(self) -> bool:
+        """Looked for once a second, and never beside another suspect (DESIGN, rule 8)."""
+        now = time.monotonic()
+        if now - self._suspect_at < 1.0 or any(run.claim.suspect for run in self.running.values()):
+            return False
+        self._suspect_at = now
+        return True
+
     def _orders_due(self) -> bool:
         now = time.monotonic()
         if not self.running or now - self._orders_at < self.settings.poll_interval:
@@ -289,6 +302,9 @@ class Worker:
         refused = self._settle(conn, ended, now) if ended else []
         claims: list[Claim] = []
         room = min(self._room(), self._portion())
+        if wants and room > 0 and self._may_take_suspect():
+            claims += jobs.claim_suspect(conn, self.store.dialect, [queue for queue, _ in wants], self.id, now)
+            room -= len(claims)
         for queue, free in wants:
             if room > 0:
                 found = jobs.claim(
@@ -496,21 +512,11 @@ class Worker:
 
     # -- begin and end of the worker's life ------------------------------------------------------------
 
-    async def _register(self) -> None:
-        await self.store.awrite(
-            lambda conn: workers.register(conn, self.store.dialect, self.id, self.queues, self.slots, self.store.now())
-        )
-
-    async def hand_back_all(self) -> None:
-        """Do not drain: every run is given back now, what the bodies still say is refused."""
-        self._stopping = True
-        for run in list(self.running.values()):
-            self._hand_back(run)
-        await self._write_rest()
-
     async def _shut_down(self) -> None:
         """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
         self._stopping = True
+        if self.life is not None:
+            await asyncio.to_thread(self.life.stopping)
         await self._drain(self.settings.graceful_shutdown_timeout)
         for run in list(self.running.values()):
             if run.task.is_async:
@@ -520,6 +526,8 @@ class Worker:
             self._hand_back(run)
         await self._write_rest()
         self.flusher.stop()
+        if self.life is not None:
+            await asyncio.to_thread(self.life.stop_beating)
         self.executor.close()
 
     async def _drain(self, seconds: float) -> None:
@@ -547,7 +555,8 @@ class Worker:
         for attempt in range(1, 6):
             try:
                 await self.run_once()
-                await self.store.awrite(lambda conn: workers.stopped(conn, self.id, self.store.now()))
+                if self.life is not None:
+                    await asyncio.to_thread(self.life.end)
             except StoreError as error:
                 await self._wait_out(error, attempt)
             else:

@@ -151,6 +151,7 @@ class Claim:
     mode: str | None
     put_backs: int
     context: str | None
+    suspect: bool
     started_at: datetime
 
     @property
@@ -208,6 +209,7 @@ class JobRow:
     put_backs: int
     hand_backs: int
     strikes: int
+    suspect: bool
     result: str | None
     note: str | None
     error: str | None

@@ -38,7 +38,7 @@ TABLE: dict[str, tuple[tuple[Status, ...], tuple[Status, ...]]] = {
     "question_expired": (WAITING_FOR_A_PERSON, (S.FAILED,)),
     "cancelled": ((S.PENDING, *WAITING_FOR_A_PERSON, S.INTERRUPTED), (S.CANCELLED,)),
     "stop_requested": ((S.RUNNING,), (S.CANCELLING,)),
-    "stopped": ((S.CANCELLING,), (S.CANCELLED, S.FAILED, S.PENDING)),
+    "stopped": ((S.CANCELLING,), (S.CANCELLED, S.FAILED, S.PENDING)),  # also when its worker is dead
     "forced": ((S.CANCELLING,), (S.CANCELLED, S.FAILED)),
     "body_returned": ((S.CANCELLED, S.FAILED), (S.CANCELLED, S.FAILED)),
     "handed_back": ((S.RUNNING,), (S.PENDING,)),
@@ -96,6 +96,7 @@ class Subject:
     hand_backs: int = 0
     put_backs: int = 0
     strikes: int = 0
+    suspect: bool = False
 
 
 def check_legal(name: str, leaves: Iterable[Status], to: Status) -> None:
@@ -181,6 +182,7 @@ def retry_planned(
         "fingerprint": fingerprint,
         "retry_reason": reason,
         "continues": continues.value,
+        "suspect": False,
     }
     detail = {**_run_detail(job), "run_at": run_at.isoformat(), "error": error}
     return _move("retry_planned", job, S.PENDING, values, reason=reason, detail=detail)
@@ -188,7 +190,13 @@ def retry_planned(
 
 def snoozed(job: Subject, run_at: datetime, *, reason: str | None) -> Move:
     """The body asked to be run later; the run is not charged."""
-    values = {"run_at": run_at, "attempt": job.attempt - 1, "retry_reason": reason, "continues": Continues.REST.value}
+    values = {
+        "run_at": run_at,
+        "attempt": job.attempt - 1,
+        "retry_reason": reason,
+        "continues": Continues.REST.value,
+        "suspect": False,
+    }
     detail = {**_run_detail(job), "run_at": run_at.isoformat()}
     return _move("snoozed", job, S.PENDING, values, reason=reason, detail=detail)
 
@@ -293,17 +301,27 @@ def body_returned(job: Subject) -> Move:
 
 
 def interrupted(job: Subject, *, reason: str) -> Move:
-    """The worker that held the job is dead."""
-    return _move("interrupted", job, S.INTERRUPTED, {}, actor=UPKEEP, reason=reason, detail=_run_detail(job))
+    """The worker that held the job is dead; the job is a suspect until it has ended in order."""
+    return _move("interrupted", job, S.INTERRUPTED, {"suspect": True}, actor=UPKEEP, reason=reason, detail=_run_detail(job))
 
 
-def recovered(job: Subject, now: datetime, *, reason: str, strikes: int, error: str | None = None) -> Move:
-    """After an interruption: back to pending, or failed where ``error`` says why."""
-    if error is None:
-        values = {"run_at": now, "strikes": strikes, "continues": Continues.REST.value, "retry_reason": reason}
-        return _move("recovered", job, S.PENDING, values, actor=UPKEEP, reason=reason)
-    values = {"outcome": "error", "finished_at": now, "error": error, "strikes": strikes}
-    return _move("recovered", job, S.FAILED, values, actor=UPKEEP, reason=reason)
+def requeued(job: Subject, now: datetime, *, reason: str, strikes: int) -> Move:
+    """After an interruption it runs again. The lost attempt counts; the limit makes room for one more."""
+    limit = None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1)
+    values = {
+        "run_at": now,
+        "strikes": strikes,
+        "max_attempts": limit,
+        "continues": Continues.REST.value,
+        "retry_reason": reason,
+    }
+    return _move("recovered", job, S.PENDING, values, actor=UPKEEP, reason=reason, leaves=(S.INTERRUPTED,))
+
+
+def given_up(job: Subject, now: datetime, *, error: str, fingerprint: str, reason: str, strikes: int) -> Move:
+    """After an interruption it is not run again."""
+    values = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint, "strikes": strikes}
+    return _move("recovered", job, S.FAILED, values, actor=UPKEEP, reason=reason, leaves=(S.INTERRUPTED,))
 
 
 def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = None) -> Move:
@@ -315,6 +333,8 @@ def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = Non
         "finished_at": None,
         "stop_cause": None,
         "stop_at": None,
+        "suspect": False,
+        "strikes": 0,
         "retry_reason": reason or "retried",
         "continues": Continues.FAILED.value,
         "max_attempts": None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1),

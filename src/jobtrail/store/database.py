@@ -63,6 +63,12 @@ class Database:
         with self.translated(), self.engine.connect() as conn:
             yield conn
 
+    def own_connection(self) -> Connection:
+        """A connection that the pool does not count on: for the writer, and for beats, which must not queue for one."""
+        conn = self.engine.connect()
+        conn.detach()
+        return conn
+
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
         """Turn a driver's error about the database itself into one sentence."""

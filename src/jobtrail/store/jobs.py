@@ -6,13 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, func, insert, select, update
+from sqlalchemy import Text, cast, func, insert, or_, select, update
 
 from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
 
 from . import events, units
 from .dialects import CLAIMED
-from .tables import idempotency_keys, job_labels, jobs
+from .tables import idempotency_keys, job_labels, jobs, workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -427,6 +427,71 @@ def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | N
         )
     )
     return [(row.id, row.run_no, row.stop_cause) for row in found]
+
+
+def lost(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
+    """Running jobs whose worker is known to be dead, has ended, or is nobody's, in pages by id."""
+    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    query = select(*columns()).where(
+        jobs.c.status.in_(("running", "cancelling")), or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
+    )
+    if after is not None:
+        query = query.where(jobs.c.id > after)
+    return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]
+
+
+def left_interrupted(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
+    """Jobs in the state interrupted, in pages by id."""
+    query = select(*columns()).where(jobs.c.status == "interrupted")
+    if after is not None:
+        query = query.where(jobs.c.id > after)
+    return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]
+
+
+def over_their_stop(conn: Connection, now: datetime, *, limit: int = 200) -> list[JobRow]:
+    """Jobs that were asked to stop and have not, by their time."""
+    query = select(*columns()).where(
+        jobs.c.status == "cancelling", jobs.c.status.in_(("running", "cancelling")), jobs.c.stop_at <= now
+    )
+    return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]
+
+
+def claim_suspect(
+    conn: Connection, dialect: Dialect, queues: Sequence[str], worker: str, now: datetime
+) -> list[Claim]:
+    """Hand out one suspect, if any is due; the caller has no other suspect in his process."""
+    due = (
+        select(jobs.c.id)
+        .where(
+            jobs.c.suspect,
+            jobs.c.status.in_(("pending", "running", "cancelling")),
+            jobs.c.status == "pending",
+            jobs.c.queue.in_(list(queues)),
+            jobs.c.run_at <= now,
+        )
+        .order_by(jobs.c.run_at)
+        .limit(1)
+    )
+    if dialect.name == "postgresql":
+        due = due.with_for_update(skip_locked=True)
+    found = conn.execute(due).scalar()
+    if found is None:
+        return []
+    changed = conn.execute(
+        update(jobs)
+        .where(jobs.c.id == found, jobs.c.status == "pending")
+        .values(
+            status="running",
+            run_no=jobs.c.run_no + 1,
+            attempt=jobs.c.attempt + 1,
+            worker=worker,
+            started_at=now,
+        )
+    ).rowcount
+    if changed != 1:
+        return []
+    row = conn.execute(select(*(jobs.c[name] for name in CLAIMED)).where(jobs.c.id == found)).one()
+    return [Claim(*(*row, now))]
 
 
 def held_by(conn: Connection, worker: str) -> list[tuple[str, int]]:

@@ -141,6 +141,7 @@ jobs = Table(
     Column("put_backs", Integer, nullable=False, server_default="0"),
     Column("hand_backs", Integer, nullable=False, server_default="0"),
     Column("strikes", Integer, nullable=False, server_default="0"),
+    Column("suspect", Boolean, nullable=False, server_default=text("false")),
     Column("result", Text),
     Column("note", Text),
     Column("error", Text),
@@ -158,9 +159,13 @@ def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Inde
     return Index(name, *on, unique=unique, postgresql_where=condition, sqlite_where=condition)
 
 
-jobs_due = _partial(
-    "jobtrail_jobs_due", "queue", "priority", "run_at", "id", where="status = 'pending' AND run_at IS NOT NULL"
+DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect"
+jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
+# Jobs that were in a process when it died: handed out one at a time (DESIGN, rule 8).
+jobs_suspect = _partial(
+    "jobtrail_jobs_suspect", "queue", "run_at", where="suspect AND status IN ('pending', 'running', 'cancelling')"
 )
+jobs_interrupted = _partial("jobtrail_jobs_interrupted", "id", where="status = 'interrupted'")
 jobs_held = _partial("jobtrail_jobs_held", "worker", where="status IN ('running', 'cancelling')")
 jobs_unit_lock = _partial("jobtrail_jobs_unit_lock", "unit_lock", where="unit_lock IS NOT NULL", unique=True)
 jobs_waiting = _partial("jobtrail_jobs_waiting", "waits_for", where="waits_for IS NOT NULL")

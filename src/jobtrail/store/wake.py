@@ -10,16 +10,18 @@ import contextlib
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .database import Database
 
 CHANNEL = "jobtrail_wake"
+WORK, DEAD = "work", "dead"
+Words = frozenset[str]
+Callback = Callable[[Words], None]
 
 
 class Listener(Protocol):
@@ -37,46 +39,56 @@ class Wake:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callback] = []
         self._said = threading.local()
         self._sender: _Datagrams | None = None
 
-    def subscribe(self, callback: Callable[[], None]) -> None:
-        """Call back in this process, from the committing thread; must return at once."""
+    def subscribe(self, callback: Callback) -> None:
+        """Call back in this process, from the committing thread, with what was said; must return at once."""
         self._callbacks.append(callback)
 
-    def unsubscribe(self, callback: Callable[[], None]) -> None:
+    def unsubscribe(self, callback: Callback) -> None:
         """No more calls."""
         with contextlib.suppress(ValueError):
             self._callbacks.remove(callback)
 
-    def need(self) -> None:
-        """Said inside a write that makes work due; the thread that commits it tells."""
-        self._said.needed = True
+    def need(self, word: str = WORK) -> None:
+        """Said inside a write: that it makes work due, or that a worker is dead. The thread that commits it tells."""
+        said: set[str] | None = getattr(self._said, "words", None)
+        if said is None:
+            self._said.words = {word}
+        else:
+            said.add(word)
 
     def after_commit(self, conn: Any) -> None:
         """Tell whoever listens; errors are of no consequence."""
-        if not getattr(self._said, "needed", False):
+        said: set[str] | None = getattr(self._said, "words", None)
+        if not said:
             return
-        self._said.needed = False
+        words = frozenset(said)
+        said.clear()
         for callback in list(self._callbacks):
-            callback()
+            callback(words)
         with contextlib.suppress(Exception):
-            self._tell_others(conn)
+            self._tell_others(conn, ",".join(sorted(words)))
 
-    def _tell_others(self, conn: Any) -> None:
+    def _tell_others(self, conn: Any, text: str) -> None:
         if self._database.is_sqlite:
             if self._sender is None:
                 self._sender = _Datagrams(_folder(self._database))
-            self._sender.send()
+            self._sender.send(text.encode())
         elif conn is not None:
-            conn.exec_driver_sql(f"NOTIFY {CHANNEL}")
+            conn.exec_driver_sql(f"NOTIFY {CHANNEL}, '{text}'")
 
-    def listener(self, callback: Callable[[], None]) -> Listener:
+    def listener(self, callback: Callback) -> Listener:
         """A listener for what other processes say."""
         if self._database.is_sqlite:
             return _DatagramListener(_folder(self._database), callback)
         return _NotifyListener(self._database, callback)
+
+
+def _words(text: str) -> Words:
+    return frozenset(word for word in text.split(",") if word) or frozenset({WORK})
 
 
 def _folder(database: Database) -> Path:
@@ -88,14 +100,14 @@ def _folder(database: Database) -> Path:
 
 
 class _Datagrams:
-    """Sends one byte to every socket in the folder."""
+    """Sends a word to every socket in the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._socket: socket.socket | None = None
         self._pid = 0
 
-    def send(self) -> None:
+    def send(self, text: bytes) -> None:
         if not hasattr(socket, "AF_UNIX") or not self._folder.is_dir():
             return
         if self._socket is None or self._pid != os.getpid():
@@ -104,7 +116,7 @@ class _Datagrams:
             self._pid = os.getpid()
         for entry in os.scandir(self._folder):
             try:
-                self._socket.sendto(b"!", entry.path)
+                self._socket.sendto(text, entry.path)
             except ConnectionRefusedError:
                 # Nobody is bound to it any more: its process has died.
                 with contextlib.suppress(OSError):
@@ -114,7 +126,7 @@ class _Datagrams:
 
 
 class _DatagramListener:
-    def __init__(self, folder: Path, callback: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, callback: Callback) -> None:
         self._folder = folder
         self._callback = callback
         self._stopping = threading.Event()
@@ -138,12 +150,12 @@ class _DatagramListener:
     def _listen(self, sock: socket.socket) -> None:
         while not self._stopping.is_set():
             try:
-                sock.recv(16)
+                said = sock.recv(256)
             except TimeoutError:
                 continue
             except OSError:
                 return
-            self._callback()
+            self._callback(_words(said.decode(errors="replace")))
 
     def stop(self) -> None:
         self._stopping.set()
@@ -159,7 +171,7 @@ class _DatagramListener:
 class _NotifyListener:
     """LISTEN on a connection of its own; an outage is waited out, since polling goes on anyway."""
 
-    def __init__(self, database: Database, callback: Callable[[], None]) -> None:
+    def __init__(self, database: Database, callback: Callback) -> None:
         self._database = database
         self._callback = callback
         self._stopping = threading.Event()
@@ -179,13 +191,11 @@ class _NotifyListener:
             pooled.detach()
             driver: Any = pooled.dbapi_connection
             driver.execute(f"LISTEN {CHANNEL}")
-            self._callback()  # something may have been said before we listened
+            self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
             while not self._stopping.is_set():
-                heard = False
-                for _ in driver.notifies(timeout=0.5, stop_after=1):
-                    heard = True
+                heard = [note.payload for note in driver.notifies(timeout=0.5, stop_after=1)]
                 if heard:
-                    self._callback()
+                    self._callback(_words(",".join(heard)))
 
     def stop(self) -> None:
         self._stopping.set()

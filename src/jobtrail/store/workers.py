@@ -7,13 +7,13 @@ import os
 import socket
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
-from .tables import submitters, workers
+from .tables import beats, jobs, submitters, workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",
 )  # fmt: skip
+ALIVE = ("alive", "stopping")
 _SUBMITTER = ("id", "host", "pid", "program", "user", "version", "at")
 
 
@@ -38,6 +39,86 @@ def register(
         dumps(list(queues)), slots, now, "alive",
     )  # fmt: skip
     dialect.insert_many(conn, workers, _WORKER, [row], "ON CONFLICT (id) DO NOTHING")
+    dialect.insert_many(conn, beats, ("worker", "beat", "at"), [(worker, 0, now)], "ON CONFLICT (worker) DO NOTHING")
+
+
+def beat(conn: Connection, worker: str, now: datetime) -> bool:
+    """Raise a worker's number: one narrow row, no index but its key. False where the worker is not known (any more)."""
+    raised = update(beats).where(beats.c.worker == worker).values(beat=beats.c.beat + 1, at=now)
+    return conn.execute(raised).rowcount == 1
+
+
+def beat_age(conn: Connection, worker: str, now: datetime) -> float | None:
+    """Seconds since a worker's last beat, by the store's clock; None where it is not known."""
+    at = conn.execute(select(beats.c.at).where(beats.c.worker == worker)).scalar()
+    return None if at is None else float((now - at).total_seconds())
+
+
+def living(conn: Connection) -> list[Any]:
+    """Workers that are not known to have ended: id, beat, and what proves a death on the same host."""
+    query = select(
+        workers.c.id, beats.c.beat, workers.c.boot, workers.c.pid_namespace, workers.c.pid, workers.c.process_start
+    ).join(beats, beats.c.worker == workers.c.id)
+    return list(conn.execute(query.where(workers.c.state.in_(ALIVE))))
+
+
+def state_of(conn: Connection, worker: str) -> str | None:
+    """alive, stopping, stopped, dead, or None where nobody knows it."""
+    state: str | None = conn.execute(select(workers.c.state).where(workers.c.id == worker)).scalar()
+    return state
+
+
+def how_it_ended(conn: Connection, worker: str) -> str | None:
+    """What is known of a worker's end, in words."""
+    row = conn.execute(select(workers.c.state, workers.c.detail).where(workers.c.id == worker)).first()
+    if row is None:
+        return None
+    if row.state == "stopped":
+        return "its worker ended without it"
+    return str(loads(row.detail).get("how", "its worker is dead")) if row.detail else "its worker is dead"
+
+
+def mark_dead(conn: Connection, worker: str, how: str, now: datetime, *, beat: int | None = None) -> bool:
+    """Declare a worker dead, only if its number is still the one that was judged (it may have woken up meanwhile)."""
+    query = update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE))
+    if beat is not None:
+        unchanged = select(beats.c.worker).where(beats.c.worker == worker, beats.c.beat == beat)
+        query = query.where(workers.c.id.in_(unchanged))
+    return conn.execute(query.values(state="dead", stopped_at=now, detail=dumps({"how": how}))).rowcount == 1
+
+
+def note(conn: Connection, worker: str, detail: dict[str, Any] | None) -> None:
+    """Something to show about a living worker: that its loop is blocked, and by which jobs."""
+    text = dumps(detail) if detail else None
+    conn.execute(update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE)).values(detail=text))
+
+
+def everyone(conn: Connection, *, limit: int = 200) -> list[dict[str, Any]]:
+    """Workers as an administrator sees them, the newest life first."""
+    query = select(workers, beats.c.beat, beats.c.at.label("beat_at")).join(
+        beats, beats.c.worker == workers.c.id, isouter=True
+    )
+    found = conn.execute(query.order_by(workers.c.started_at.desc()).limit(limit))
+    return [dict(row._mapping) for row in found]
+
+
+def forget(conn: Connection, before: datetime) -> int:
+    """Remove the rows of workers that ended before a moment and hold no job."""
+    held = select(jobs.c.worker).where(jobs.c.status.in_(("running", "cancelling")), jobs.c.worker.is_not(None))
+    gone = select(workers.c.id).where(
+        workers.c.state.in_(("dead", "stopped")), workers.c.stopped_at < before, workers.c.id.not_in(held)
+    )
+    conn.execute(delete(beats).where(beats.c.worker.in_(gone)))
+    return conn.execute(
+        delete(workers).where(
+            workers.c.state.in_(("dead", "stopped")), workers.c.stopped_at < before, workers.c.id.not_in(held)
+        )
+    ).rowcount
+
+
+def set_state(conn: Connection, worker: str, state: str) -> None:
+    """A living worker says what it is about to do."""
+    conn.execute(update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE)).values(state=state))
 
 
 def stopped(conn: Connection, worker: str, now: datetime) -> None:

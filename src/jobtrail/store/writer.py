@@ -307,9 +307,7 @@ class Writer:
 
     def _connection(self) -> Connection:
         if self._conn is None:
-            conn = self.database.engine.connect()
-            # The writer keeps its connection for itself; the pool must not count on getting it back.
-            conn.detach()
+            conn = self.database.own_connection()
             if not self.database.is_sqlite:
                 conn.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
             self._conn = conn

@@ -95,6 +95,7 @@ def _jobs() -> None:
         Column("put_backs", Integer, nullable=False, server_default="0"),
         Column("hand_backs", Integer, nullable=False, server_default="0"),
         Column("strikes", Integer, nullable=False, server_default="0"),
+        Column("suspect", Boolean, nullable=False, server_default=text("false")),
         Column("result", Text),
         Column("note", Text),
         Column("error", Text),
@@ -115,8 +116,15 @@ def _jobs() -> None:
         "jobtrail_jobs_due",
         "jobtrail_jobs",
         ["queue", "priority", "run_at", "id"],
-        "status = 'pending' AND run_at IS NOT NULL",
+        "status = 'pending' AND run_at IS NOT NULL AND NOT suspect",
     )
+    _partial(
+        "jobtrail_jobs_suspect",
+        "jobtrail_jobs",
+        ["queue", "run_at"],
+        "suspect AND status IN ('pending', 'running', 'cancelling')",
+    )
+    _partial("jobtrail_jobs_interrupted", "jobtrail_jobs", ["id"], "status = 'interrupted'")
     _partial("jobtrail_jobs_fingerprint", "jobtrail_jobs", ["fingerprint", "id"], "fingerprint IS NOT NULL")
     _partial("jobtrail_jobs_generation", "jobtrail_jobs", ["generation"], "generation IS NOT NULL")
     _partial("jobtrail_jobs_held", "jobtrail_jobs", ["worker"], "status IN ('running', 'cancelling')")

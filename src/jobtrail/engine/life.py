@@ -1,0 +1,179 @@
+"""A worker's life: its identity in the store, its beat, its upkeep, and the comparison of both sides' beliefs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jobtrail.errors import InvalidOption, StoreError
+from jobtrail.job import moves
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import Status
+from jobtrail.store import jobs, workers
+from jobtrail.store.wake import DEAD
+
+from .beat import ChildBeat, ThreadBeat
+from .chores import Chore
+from .rerun import subject
+from .upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.task import Tasks
+    from jobtrail.store import Store
+
+    from .beat import Beat
+    from .chores import Health
+
+_log = logging.getLogger("jobtrail.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the store and the worker believed different things.
+
+    ``overtaken`` are runs held here that the store gave away; ``renewed`` tells that the worker had been
+    declared dead and lives on under a new identity.
+    """
+
+    overtaken: tuple[str, ...] = ()
+    renewed: bool = False
+
+
+class Life:
+    """One identity after the other, from `begin` to `end`."""
+
+    def __init__(
+        self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread"
+    ) -> None:
+        self.id = new_id()
+        self._store = store
+        self._settings = settings
+        self._queues = queues
+        self._slots = slots
+        self._suspected: set[tuple[str, int]] = set()
+        self._compared_at = float("-inf")
+        self._beat = _beat(beat, store, settings)
+        self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
+        self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
+
+    # -- begin and end -------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Tell the store, beat, and look after what the dead left. Blocking."""
+        self._register()
+        self._beat.start(self.id)
+        self._store.wake.subscribe(self._on_word)
+        self._chore.start()
+
+    def stopping(self) -> None:
+        """Nothing new is claimed; readiness goes."""
+        self._chore.stop()
+        with contextlib.suppress(StoreError):
+            self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
+
+    def end(self) -> None:
+        """The worker has ended in order. Blocking.
+
+        Raises: StoreError while the store is away.
+        """
+        self._store.wake.unsubscribe(self._on_word)
+        self._hand_back_rest()
+        self._store.write(lambda conn: workers.stopped(conn, self.id, self._store.now()))
+
+    def stop_beating(self) -> None:
+        """The very last: from now on the worker is as good as dead."""
+        self._beat.stop()
+
+    def _register(self) -> None:
+        self._store.write(
+            lambda conn: workers.register(
+                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now()
+            )
+        )
+
+    def _on_word(self, words: frozenset[str]) -> None:
+        if DEAD in words:
+            self._chore.wake()
+
+    def listen(self, words: frozenset[str]) -> None:
+        """What another process said."""
+        self._on_word(words)
+
+    # -- while it lives ------------------------------------------------------------------------------
+
+    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
+        """The event loop turns."""
+        self._beat.tick(running, children)
+
+    def health(self) -> list[Health]:
+        """How the chores of this life stand."""
+        return [one for one in (self._beat.health(), self._chore.health()) if one is not None]
+
+    def comparison_due(self) -> bool:
+        """At every beat."""
+        now = time.monotonic()
+        if now - self._compared_at < self._settings.beat_interval:
+            return False
+        self._compared_at = now
+        return True
+
+    def compare(self, running: Mapping[str, int], ended: set[str]) -> Difference:
+        """Compare the runs that are held here (job id to run_no) with those that the store believes in. Blocking.
+
+        A run that is unknown here at two comparisons in a row is handed back, uncharged.
+        """
+        with self._store.read() as conn:
+            state = workers.state_of(conn, self.id)
+            held = set(jobs.held_by(conn, self.id))
+        if state not in workers.ALIVE:
+            self._renew()
+            return Difference(tuple(running), renewed=True)
+        overtaken = tuple(job for job, run_no in running.items() if (job, run_no) not in held and job not in ended)
+        unknown = {(job, run_no) for job, run_no in held if job not in running and job not in ended}
+        for job, run_no in unknown & self._suspected:
+            self._hand_back(job, run_no, "the answer to its claim was lost")
+        self._suspected = unknown
+        return Difference(overtaken)
+
+    def _renew(self) -> None:
+        _log.error("worker %s was declared dead while it was away; it goes on under a new identity", self.id)
+        self.id = new_id()
+        self._suspected = set()
+        self._register()
+        self._beat.start(self.id)
+
+    def _hand_back_rest(self) -> None:
+        """Claims whose answer never came."""
+        with self._store.read() as conn:
+            held = jobs.held_by(conn, self.id)
+        for job, run_no in held:
+            self._hand_back(job, run_no, "interrupted by shutdown")
+
+    def _hand_back(self, job_id: str, run_no: int, reason: str) -> None:
+        def operation(conn: Connection) -> None:
+            row = jobs.get(conn, job_id, lock=True)
+            if row is None or row.run_no != run_no or row.status is not Status.RUNNING:
+                return
+            now = self._store.now()
+            move = moves.handed_back(subject(row), now, reason=reason, actor=moves.UPKEEP)
+            jobs.apply(conn, self._store.dialect, [move], now)
+            self._store.wake.need()
+
+        self._store.write(operation, key=job_id)
+
+
+def _beat(kind: str, store: Store, settings: Settings) -> Beat:
+    if kind == "child":
+        return ChildBeat(store, settings.beat_interval)
+    if kind == "thread":
+        return ThreadBeat(store, settings.beat_interval)
+    message = f"beat must be 'thread' or 'child'; it is {kind!r}"
+    raise InvalidOption(message)

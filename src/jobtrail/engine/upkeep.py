@@ -1,0 +1,238 @@
+"""Upkeep: finds what nobody looks after any more, and puts it right; part of every worker, never a job.
+
+One turn may be called by hand. Every write is a guarded move, so any number of upkeeps may run at once, and one
+that was paused in the middle changes nothing that has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.job import moves, recovery
+from jobtrail.job.failure import describe
+from jobtrail.job.recovery import Lost
+from jobtrail.store import jobs, retention, workers
+from jobtrail.store.wake import DEAD
+from jobtrail.store.workers import boot_id, pid_namespace, process_start
+
+from .deaths import Deaths, Place, Sign, Verdict
+from .rerun import subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import JobRow
+    from jobtrail.job.moves import Move
+    from jobtrail.job.task import Tasks
+    from jobtrail.store import Store
+
+    from .beat import Beat
+
+PAGE = 200
+PRUNE_EVERY = 3600.0  # seconds
+WORKERS_KEPT_DAYS = 7
+_log = logging.getLogger("jobtrail.upkeep")
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one turn did."""
+
+    dead: int = 0
+    recovered: int = 0
+    held: int = 0
+    forced: int = 0
+    skipped: int = 0
+
+    def __bool__(self) -> bool:
+        """Was there anything?"""
+        return any((self.dead, self.recovered, self.forced, self.skipped))
+
+
+class Upkeep:
+    """The guardian of one store, as seen from one worker."""
+
+    def __init__(self, store: Store, tasks: Tasks, settings: Settings, beat: Beat, own: Callable[[], str]) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._settings = settings
+        self._beat = beat
+        self._own = own
+        self._deaths = Deaths(settings.silent_after, Place(boot_id(), pid_namespace()), process_start)
+        self._pruned_at = time.monotonic() - PRUNE_EVERY + 60
+
+    def run_once(self, monotonic: float | None = None) -> Swept:
+        """One turn.
+
+        Raises: StoreError while the store is away; the next turn begins anew, so nothing is left out.
+        """
+        at = time.monotonic() if monotonic is None else monotonic
+        dead = self._bury(at)
+        recovered, held, skipped = self._recover()
+        forced = self._force()
+        self._forget(at)
+        swept = Swept(dead, recovered, held, forced, skipped)
+        if swept:
+            _log.warning(
+                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d skipped",
+                dead, recovered, held, forced, skipped,
+            )  # fmt: skip
+        return swept
+
+    # -- who is dead ---------------------------------------------------------------------------------
+
+    def _bury(self, monotonic: float) -> int:
+        if not self._beat.written_within(self._settings.silent_after / 2 + self._settings.beat_interval):
+            self._deaths.blind()
+            return 0
+        with self._store.read() as conn:
+            living = workers.living(conn)
+        own = self._own()
+        signs = [
+            Sign(row.id, row.beat, row.boot, row.pid_namespace, row.pid, row.process_start)
+            for row in living
+            if row.id != own
+        ]
+        buried = 0
+        for verdict in self._deaths.judge(signs, monotonic):
+            buried += self._store.write(partial(self._mark_dead, verdict))
+        if buried:
+            self._store.wake.need(DEAD)
+        return buried
+
+    def _mark_dead(self, verdict: Verdict, conn: Connection) -> bool:
+        return workers.mark_dead(conn, verdict.worker, verdict.how, self._store.now(), beat=verdict.beat)
+
+    # -- what becomes of their jobs --------------------------------------------------------------------
+
+    def _recover(self) -> tuple[int, int, int]:
+        recovered = held = skipped = 0
+        for rows in self._pages(jobs.lost):
+            done, bad = self._handle(rows, self._plan(rows))
+            recovered, skipped = recovered + done, skipped + bad
+        for rows in self._pages(jobs.left_interrupted):
+            planned = {row.id: self._plan_left(row) for row in rows}
+            held += sum(not moves_ for moves_ in planned.values())
+            done, bad = self._handle(rows, {job: m for job, m in planned.items() if m})
+            recovered, skipped = recovered + done, skipped + bad
+        return recovered, held, skipped
+
+    def _pages(self, read: Callable[..., list[JobRow]]) -> Iterable[list[JobRow]]:
+        after: str | None = None
+        while True:
+            with self._store.read() as conn:
+                rows = read(conn, after=after, limit=PAGE)
+            if not rows:
+                return
+            yield rows
+            after = rows[-1].id
+
+    def _plan(self, rows: Sequence[JobRow]) -> dict[str, list[Move]]:
+        by_worker: dict[str | None, list[JobRow]] = defaultdict(list)
+        for row in rows:
+            by_worker[row.worker].append(row)
+        planned = {}
+        for worker, mine in by_worker.items():
+            lost = [self._lost(row) for row in mine]
+            guilty, how = recovery.charged(lost), self._how(worker)
+            for one in lost:
+                planned[one.job.id] = recovery.recover(one, guilty=one.job.id == guilty, how=how, now=self._store.now())
+        return planned
+
+    def _plan_left(self, row: JobRow) -> list[Move]:
+        return recovery.decide(
+            self._lost(row), strikes=row.strikes, how="it was left interrupted", now=self._store.now()
+        )
+
+    def _lost(self, row: JobRow) -> Lost:
+        task = self._tasks.find(row.task)
+        options: dict[str, Any] = loads(row.options) if row.options else {}
+        wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
+        return Lost(subject(row), wanted, task.retry if task else None)
+
+    def _how(self, worker: str | None) -> str:
+        if worker is None:
+            return "no worker holds it"
+        with self._store.read() as conn:
+            return workers.how_it_ended(conn, worker) or "its worker is not known"
+
+    def _handle(self, rows: Sequence[JobRow], planned: dict[str, list[Move]]) -> tuple[int, int]:
+        """Write page by page; where that fails, job by job, so that one bad row does not hold up the others."""
+        ordered = [planned[row.id] for row in rows if row.id in planned]
+        if not ordered:
+            return 0, 0
+        try:
+            return self._store.write(lambda conn: self._apply(conn, ordered)), 0
+        except Exception as error:
+            if len(ordered) == 1:
+                _log.warning("job %s could not be recovered: %s", ordered[0][0].job_id, error)
+                return 0, 1
+        done = bad = 0
+        for one in ordered:
+            more, failed = self._handle_one(one)
+            done, bad = done + more, bad + failed
+        return done, bad
+
+    def _handle_one(self, planned: list[Move]) -> tuple[int, int]:
+        try:
+            return self._store.write(lambda conn: self._apply(conn, [planned])), 0
+        except Exception as error:
+            _log.warning("job %s could not be recovered: %s", planned[0].job_id, error)
+            return 0, 1
+
+    def _apply(self, conn: Connection, planned: Sequence[list[Move]]) -> int:
+        """First the first moves of all, then the second ones of those that moved."""
+        now = self._store.now()
+        first = [one[0] for one in planned]
+        refused = {move.job_id for move in jobs.apply(conn, self._store.dialect, first, now)}
+        second = [one[1] for one in planned if len(one) > 1 and one[0].job_id not in refused]
+        if second:
+            jobs.apply(conn, self._store.dialect, second, now)
+        self._store.wake.need()
+        return len(planned) - len(refused)
+
+    # -- stops over their time -------------------------------------------------------------------------
+
+    def _force(self) -> int:
+        now = self._store.now()
+        with self._store.read() as conn:
+            rows = jobs.over_their_stop(conn, now)
+        if not rows:
+            return 0
+        forced = [self._forced(row, now) for row in rows]
+        refused = self._store.write(lambda conn: jobs.apply(conn, self._store.dialect, forced, self._store.now()))
+        return len(forced) - len(refused)
+
+    def _forced(self, row: JobRow, now: datetime) -> Move:
+        text = f"asked to stop ({row.stop_cause}) and did not; its body still runs"
+        failure = describe(TimeoutError(text))
+        error = None if row.stop_cause == "cancel" else failure.to_json()
+        return moves.forced(subject(row), now, actor=moves.UPKEEP, error=error, reason=text)
+
+    # -- what may be forgotten -------------------------------------------------------------------------
+
+    def _forget(self, monotonic: float) -> None:
+        if monotonic - self._pruned_at < PRUNE_EVERY:
+            return
+        self._pruned_at = monotonic
+        now = self._store.now()
+        s = self._settings
+        policy = retention.Retention(
+            completed=s.keep_completed, cancelled=s.keep_cancelled, failed=s.keep_failed, partial=s.keep_partial
+        )
+        retention.run_once(self._store, policy, now)
+        before = now - timedelta(days=WORKERS_KEPT_DAYS)
+        self._store.write(lambda conn: workers.forget(conn, before))
+
+
