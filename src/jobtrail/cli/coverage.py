@@ -194,7 +194,7 @@ def _print_rest(session: Session, found: list[UnitRow]) -> None:
             Text(_number(unit.items_ok)), Text(_number(unit.items_failed), "red" if unit.items_failed else ""),
             Text(tail(unit.active_job or unit.job_id), "dim"),
         )  # fmt: skip
-    session.console.print(table)
+    table.show(session.console)
 
 
 def _number(value: int | None) -> str:

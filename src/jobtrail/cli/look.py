@@ -87,7 +87,7 @@ def _print_page(session: Session, page: Any, counted: Any, now: Any) -> None:
         session.say(("no jobs", "dim"), (f" ({page.note})" if page.note else "", "dim"))
         return
     wide = session.console.width >= 200
-    session.console.print(job_table(page.rows, now, wide=wide))
+    job_table(page.rows, now, wide=wide).show(session.console)
     more = f"; go on with --before {tail(page.next)}" if page.next else ""
     session.say((f"showing {len(page.rows):,} of {total}{more} · times in UTC", "dim"))
     if page.note:
@@ -167,7 +167,7 @@ def _print_items(session: Session, job: Job, rows: list[ItemRow]) -> None:
         table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
         for row in rows:
             table.add_row(*item_cells(row))
-        session.console.print(table)
+        table.show(session.console)
     total = sum(counts.values())
     told = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "no items"
     session.say((f"showing {len(rows):,} of {total:,} items: {told}", "dim"))
@@ -268,7 +268,7 @@ def list_tasks(session: Session) -> None:
         attempts = "∞" if task.retry.attempts is None else str(task.retry.attempts)
         row = (task.kind or "", task.queue, attempts, span(task.timeout), task.signature.text, short(about, 70))
         table.add_row(Text(clean(task.name), "bold"), *(Text(clean(part)) for part in row))
-    session.console.print(table)
+    table.show(session.console)
 
 
 def _task_json(task: Any) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def work(
     _log_to_terminal()
     jobs.service.make_ready()
     speed_up_switches()
-    worker = jobs.worker(queues=named, **({"slots": concurrency} if concurrency else {}))
+    worker = jobs.worker(queues=named, beat="child", **({"slots": concurrency} if concurrency else {}))
     _tell_start(session, jobs, worker)
     begun = time.monotonic()
     code = asyncio.run(_serve(session, worker, burst=burst))

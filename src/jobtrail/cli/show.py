@@ -361,7 +361,7 @@ def _print_timeline(session: Session, seen: Seen) -> None:
             Text(clean(line.actor or "")),
             Text(short(mask_urls(line.reason or ""), 160), "dim"),
         )
-    session.console.print(table)
+    table.show(session.console)
 
 
 def _print_attempts(session: Session, seen: Seen) -> None:
@@ -387,7 +387,7 @@ def _print_attempts(session: Session, seen: Seen) -> None:
             Text(tail(one.worker), "dim"),
             Text(short(mask_urls(error_sentence(one.error)), 160), "red" if one.error else ""),
         )
-    session.console.print(table)
+    table.show(session.console)
     row = seen.row
     if row.status.value == "pending" and row.run_at is not None and row.run_at > seen.now:
         why = f" ({short(mask_urls(row.retry_reason), 120)})" if row.retry_reason else ""
@@ -411,7 +411,7 @@ def _print_items(session: Session, seen: Seen) -> None:
     table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
     for item in seen.failed:
         table.add_row(*item_cells(item))
-    session.console.print(table)
+    table.show(session.console)
     rest = seen.counts.get("failed", 0) - len(seen.failed)
     if rest > 0:
         session.say((f"… and {rest:,} more: jobtrail items {tail(seen.row.id)} --failed", "dim"))
@@ -453,6 +453,6 @@ def _print_lineage(session: Session, seen: Seen) -> None:
     _heading(session, "Lineage")
     for one in (*seen.before, seen.row, *seen.after):
         mark = ("  ← this job", "bold") if one.id == seen.row.id else ("", "")
-        mode = f"  {one.mode}" if one.mode else "  first"
+        mode = f"  {one.mode or 'first':<12}"
         session.say(f"…{tail(one.id)}  ", (moment(one.created_at, seen.now), "dim"), f"{mode}  ",
                     status_text(one.status.value), mark)  # fmt: skip

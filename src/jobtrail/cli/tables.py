@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -14,26 +15,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from rich.console import Console
+
     from jobtrail.store.search import ListRow
 
+GAP = 2  # blanks between columns
+LEAST_REST = 20
 
-def plain_table(*columns: str, right: Iterable[str] = (), rest: str | None = None) -> Table:
-    """A table without frames; ``rest`` names the column that gives way where the terminal is narrow."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+
+class PlainTable(Table):
+    """A table without frames; where the terminal is narrow only the column ``rest`` gives way, so that ids stay whole."""
+
+    rest: str | None = None
+
+    def show(self, console: Console) -> None:
+        """Print it. What is still too wide is left to the terminal to wrap."""
+        widths = [max(_width(column.header), *map(_width, column.cells)) for column in self.columns]
+        gaps = GAP * (len(widths) - 1)
+        for number, column in enumerate(self.columns):
+            if column.header == self.rest:
+                room = console.width - gaps - sum(widths) + widths[number]
+                widths[number] = min(widths[number], max(room, LEAST_REST))
+            column.width = widths[number]
+        console.print(self, width=sum(widths) + gaps, crop=False)
+
+
+def _width(cell: object) -> int:
+    return cell.cell_len if isinstance(cell, Text) else cell_len(str(cell))
+
+
+def plain_table(*columns: str, right: Iterable[str] = (), rest: str | None = None) -> PlainTable:
+    """An empty table of these columns."""
+    table = PlainTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    table.rest = rest
     for column in columns:
-        gives_way = column == rest
-        table.add_column(
-            column,
-            justify="right" if column in set(right) else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=None if gives_way else len(column),
-            ratio=None,
-        )
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=True, overflow="ellipsis")
     return table
 
 
-def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> Table:
+def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> PlainTable:
     """Jobs, one a line."""
     rows = list(rows)
     given = {

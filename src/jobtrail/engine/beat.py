@@ -20,6 +20,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jobtrail.errors import StoreUnavailable
 from jobtrail.store import Store, workers
 from jobtrail.store.wake import DEAD
 
@@ -140,7 +141,9 @@ class ChildBeat:
 
     def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
         """Tell the child that the loop turns; a child that died is replaced."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None:
+            return  # not begun, or stopped
+        if self._process.poll() is not None:
             _log.warning("the beat process ended and is started again")
             self.start(self._worker)
         self._say(json.dumps({"running": list(running)[:5], "children": list(children)}))
@@ -210,8 +213,9 @@ class Watch:
             if self._parent_is_gone():
                 self._last_word()
                 return
-            with contextlib.suppress(Exception):
-                self._beat_if_due()
+            if self._store_exists():
+                with contextlib.suppress(Exception):
+                    self._beat_if_due()
             self._listen(min(0.5, self.interval))
 
     def _parent_is_gone(self) -> bool:
@@ -265,13 +269,18 @@ class Watch:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         end = time.monotonic() + LAST_WORD
-        while time.monotonic() < end:
+        while time.monotonic() < end and self._store_exists():
             try:
                 self.store.write(self._mark)
-            except Exception:  # noqa: BLE001 - the store may be away just now
+            except StoreUnavailable:
                 time.sleep(0.5)
             else:
                 return
+
+    def _store_exists(self) -> bool:
+        """A SQLite file that was removed must not come back empty."""
+        path = self.store.database.path
+        return path is None or path.exists()
 
     def _mark(self, conn: Any) -> None:
         workers.mark_dead(conn, self.worker, f"its worker's process {self.parent} is gone", self.store.now())

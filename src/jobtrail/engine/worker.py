@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .middleware import CallNext, Middleware
 
 _log = logging.getLogger("jobtrail.engine")
+SUSPECT_LOOK = 1.0  # seconds
 NO_WORDS: Words = frozenset()
 BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
 
@@ -114,6 +115,8 @@ class Worker:
         self._wanted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
+        self._at_once = False
+        self._finished = asyncio.Event()
         self._orders_at = float("-inf")
         self._suspect_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
@@ -138,6 +141,7 @@ class Worker:
             ticking.cancel()
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
+            self._finished.set()
 
     async def _work(self, *, burst: bool, due_only: bool) -> None:
         failures = 0
@@ -225,6 +229,12 @@ class Worker:
         self._stopping = True
         self.wake()
 
+    async def hand_back_all(self) -> None:
+        """Stop without draining: what runs is given back, uncharged, and `run` returns."""
+        self._at_once = True
+        self.stop()
+        await self._finished.wait()
+
     # -- one turn ------------------------------------------------------------------------------------
 
     async def run_once(self) -> Turn:
@@ -237,12 +247,14 @@ class Worker:
         orders = self._orders_due()
         if not ended and not wants and not orders:
             return Turn(0, 0)
+        write = self.store.awrite(
+            partial(self._write_turn, ended=ended, wants=wants, orders=orders),
+            one_statement=self._is_one_statement(ended, wants, orders=orders),
+        )
         try:
-            refused, claims, told = await self.store.awrite(
-                partial(self._write_turn, ended=ended, wants=wants, orders=orders),
-                one_statement=not ended and not orders and len(wants) == 1,
-            )
-        except StoreUnavailable:
+            refused, claims, told = await write
+        except (StoreUnavailable, asyncio.CancelledError):
+            # Whether it was written is not known; a second time it is refused where it was.
             self._ended = ended + self._ended
             raise
         except Exception:
@@ -258,6 +270,9 @@ class Worker:
             self._start(claim)
         self._on_told(told)
         return Turn(len(ended) - len(refused), len(claims), len(refused))
+
+    def _is_one_statement(self, ended: list[Ended], wants: list[tuple[str, int]], *, orders: bool) -> bool:
+        return not ended and not orders and len(wants) == 1 and not self._suspect_due()
 
     def _is_back(self) -> None:
         if self.away is not None:
@@ -282,11 +297,15 @@ class Worker:
 
     def _may_take_suspect(self) -> bool:
         """Looked for once a second, and never beside another suspect (DESIGN, rule 8)."""
-        now = time.monotonic()
-        if now - self._suspect_at < 1.0 or any(run.claim.suspect for run in self.running.values()):
+        if not self._suspect_due():
             return False
-        self._suspect_at = now
+        self._suspect_at = time.monotonic()
         return True
+
+    def _suspect_due(self) -> bool:
+        if time.monotonic() - self._suspect_at < SUSPECT_LOOK:
+            return False
+        return not any(run.claim.suspect for run in self.running.values())
 
     def _orders_due(self) -> bool:
         now = time.monotonic()
@@ -517,11 +536,11 @@ class Worker:
         self._stopping = True
         if self.life is not None:
             await asyncio.to_thread(self.life.stopping)
-        await self._drain(self.settings.graceful_shutdown_timeout)
+        await self._drain(self.settings.graceful_shutdown_timeout, may_end_at_once=True)
         for run in list(self.running.values()):
             if run.task.is_async:
                 run.cancel_coroutine()
-        await self._drain(self.settings.cancel_timeout)
+        await self._drain(0.2 if self._at_once else self.settings.cancel_timeout)
         for run in list(self.running.values()):
             self._hand_back(run)
         await self._write_rest()
@@ -530,9 +549,11 @@ class Worker:
             await asyncio.to_thread(self.life.stop_beating)
         self.executor.close()
 
-    async def _drain(self, seconds: float) -> None:
+    async def _drain(self, seconds: float, *, may_end_at_once: bool = False) -> None:
         end = time.monotonic() + seconds
         while (self.running or self._ended) and time.monotonic() < end:
+            if may_end_at_once and self._at_once:
+                return
             self._wanted.clear()
             if self._ended:
                 with contextlib.suppress(StoreError):
