@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import systemd
 from .program import WORKING, command
 from .session import Session
 
@@ -90,11 +91,19 @@ def _log_to_terminal() -> None:
 
 async def _serve(session: Session, worker: Worker, *, burst: bool) -> int:
     stop = _Stop(session, worker)
+    told = asyncio.get_running_loop().create_task(_tell_systemd(worker))
     with _signals(stop.ask):
         await worker.run(burst=burst)
+    told.cancel()
     if stop.leaving is not None:
         await stop.leaving
     return 0
+
+
+async def _tell_systemd(worker: Worker) -> None:
+    await worker.ready.wait()
+    systemd.tell("READY=1")
+    await systemd.keep_watchdog_quiet()
 
 
 class _Stop:
@@ -119,6 +128,7 @@ class _Stop:
         if running:
             limit = self._worker.settings.graceful_shutdown_timeout
             self._session.hint(f"stopping: {running} running, at most {limit:g} s; once more to hand them back at once")
+        systemd.tell("STOPPING=1")
         self._worker.stop()
 
 

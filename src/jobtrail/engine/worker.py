@@ -117,6 +117,7 @@ class Worker:
         self._stopping = False
         self._at_once = False
         self._finished = asyncio.Event()
+        self.ready = asyncio.Event()
         self._orders_at = float("-inf")
         self._suspect_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
@@ -134,6 +135,7 @@ class Worker:
         listener.start()
         self.flusher.start()
         ticking = self._loop.create_task(self._tick())
+        self.ready.set()
         try:
             await self._work(burst=burst, due_only=due_only)
         finally:
