@@ -1,0 +1,311 @@
+"""Running again: full, failed items, resume, a corrected file, retry of the same job; refusals and lineage."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption
+from jobtrail.testing import drain
+from trails import event
+
+
+@pytest.fixture
+def load(jobs):
+    """A task over ten items; those named in `bad` fail; every piece of work is noted."""
+
+    @jobs.task
+    def load(ctx, bad=()):
+        rows = ctx.step("download", download, 10)
+        for item in ctx.items(rows):
+            with item:
+                jobs.worked.append(item.value)
+                if item.value in jobs.bad:
+                    raise ValueError(f"{item.value} is bad")
+            if item.value == jobs.leave_after:
+                break
+        return {"rows": len(rows)}
+
+    def download(n):
+        jobs.downloads += 1
+        return list(range(n))
+
+    jobs.worked, jobs.bad, jobs.downloads, jobs.leave_after = [], {3, 5}, 0, None
+    return load
+
+
+def reset(jobs, *, bad=()):
+    jobs.worked.clear()
+    jobs.bad, jobs.downloads, jobs.leave_after = set(bad), 0, None
+
+
+def counts(job):
+    found = job.item_counts()
+    return found["ok"], found["failed"], found["skipped"]
+
+
+def snapshot(job):
+    row = job.refresh().row
+    return {name: getattr(row, name) for name in row.__slots__}
+
+
+@pytest.mark.parametrize("unit", [{}, {"source": "s", "period": "2013-02"}])
+def test_failed_items_gives_only_what_failed_and_repeats_the_steps(jobs, load, unit):
+    first = load.using(**unit).enqueue()
+    drain(jobs)
+    before = snapshot(first)
+    reset(jobs)
+    again = first.rerun("failed_items", reason="the rule is corrected")
+    assert again.created
+    drain(jobs)
+    assert jobs.worked == [3, 5]
+    assert jobs.downloads == 1, "a step was not repeated"
+    assert (again.refresh().status, counts(again)) == ("completed", (10, 0, 0))
+    assert (again.row.items_ok, again.row.rerun_of, again.row.mode) == (2, first.id, "failed_items")
+    assert again.row.reason == "the rule is corrected"
+    assert snapshot(first) == before, "a re-run touched the old job"
+    assert again.row.generation == first.id
+
+
+def test_full_tells_the_unit_from_nothing(jobs, load):
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    reset(jobs)
+    again = first.rerun()
+    drain(jobs)
+    assert jobs.worked == list(range(10))
+    assert jobs.downloads == 1
+    assert (again.refresh().status, counts(again), counts(first)) == ("completed", (10, 0, 0), (8, 2, 0))
+
+
+def test_resume_keeps_steps_and_gives_what_was_not_reached(jobs, load):
+    jobs.leave_after = 6
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    assert counts(first) == (5, 2, 0)
+    reset(jobs)
+    again = first.rerun("resume")
+    drain(jobs)
+    assert jobs.worked == [7, 8, 9]
+    assert jobs.downloads == 0, "a step was repeated"
+    assert (again.refresh().status, counts(again)) == ("partial", (8, 2, 0))
+
+
+def test_failed_items_gives_what_was_not_reached_too(jobs, load):
+    jobs.leave_after = 6
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    reset(jobs)
+    again = first.rerun("failed_items")
+    drain(jobs)
+    assert jobs.worked == [3, 5, 7, 8, 9]
+    assert again.refresh().status == "completed"
+
+
+def test_a_re_run_of_a_re_run_goes_on_with_the_same_telling(jobs, load):
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    reset(jobs, bad={5})
+    second = first.rerun("failed_items")
+    drain(jobs)
+    assert (second.refresh().status, counts(second)) == ("partial", (9, 1, 0))
+    reset(jobs)
+    third = second.rerun("failed_items")
+    drain(jobs)
+    assert jobs.worked == [5]
+    assert (third.refresh().status, third.row.rerun_of) == ("completed", second.id)
+
+
+def test_failed_keys_that_the_input_has_no_more_are_closed_as_gone(jobs):
+    @jobs.task
+    def load(ctx):
+        for item in ctx.items(jobs.rows):
+            with item:
+                if item.value < 0:
+                    raise ValueError("negative")
+
+    jobs.rows = [1, -2, -3]
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    jobs.rows = [1, 2]
+    again = first.rerun("failed_items")
+    drain(jobs)
+    assert again.refresh().status == "completed"
+    assert [(i.key, i.outcome, i.reason) for i in again.items("skipped")] == [("-2", "skipped", "gone"), ("-3", "skipped", "gone")]
+
+
+def test_a_re_run_of_failed_items_that_fails_before_it_reaches_them_keeps_what_was_known(jobs):
+    @jobs.task
+    def load(ctx):
+        if jobs.broken:
+            raise OSError("no source")
+        for item in ctx.items([1, 2]):
+            with item:
+                jobs.worked.append(item.value)
+                if item.value == 2 and len(jobs.worked) == 2:
+                    raise ValueError("two")
+
+    jobs.broken, jobs.worked = False, []
+    first = load.using(source="s", period="2013-02").enqueue()
+    drain(jobs)
+    jobs.broken = True
+    second = first.rerun("failed_items")
+    drain(jobs)
+    assert second.refresh().status == "failed"
+    jobs.broken = False
+    third = second.rerun("failed_items")
+    drain(jobs)
+    assert jobs.worked == [1, 2, 2]
+    assert (third.refresh().status, counts(third)) == ("completed", (2, 0, 0))
+
+
+# -- refusals ------------------------------------------------------------------------------------------
+
+
+def test_what_has_not_ended_is_not_run_again(jobs, load):
+    job = load.using(period="2013-02").enqueue()
+    for refused in (job.rerun, job.retry):
+        with pytest.raises(IllegalMove, match=r"is pending and cannot be") as error:
+            refused()
+        assert error.value.job_id == job.id
+    drain(jobs)
+    with pytest.raises(InvalidOption, match="full, failed_items, resume"):
+        job.rerun("everything")
+
+
+def test_while_the_unit_is_active_a_re_run_is_refused_with_the_id_or_queued(jobs, load):
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    active = first.rerun("failed_items")
+    for mode in ("full", "failed_items", "resume"):
+        with pytest.raises(AlreadyActive) as error:
+            first.rerun(mode)
+        assert error.value.job_id == active.id
+    queued = first.rerun("failed_items", if_active="queue")
+    assert queued.row.waits_for == active.id
+    with pytest.raises(AlreadyActive) as error:
+        first.retry()
+    assert error.value.job_id == active.id
+    reset(jobs)
+    drain(jobs)
+    assert jobs.worked == [3, 5], "the two were done twice"
+    assert {active.refresh().status, queued.refresh().status} == {"completed"}
+
+
+def test_without_a_unit_one_telling_is_still_continued_by_one_job_at_a_time(jobs, load):
+    first = load.enqueue()
+    drain(jobs)
+    active = first.rerun("failed_items")
+    with pytest.raises(AlreadyActive) as error:
+        first.rerun("failed_items")
+    assert error.value.job_id == active.id
+
+
+def test_only_the_newest_job_of_a_unit_can_be_retried(jobs, load):
+    first = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    second = first.rerun("failed_items")
+    drain(jobs)
+    with pytest.raises(Conflict) as error:
+        first.retry()
+    assert error.value.job_id == second.id
+
+
+# -- retry ---------------------------------------------------------------------------------------------
+
+
+def test_retry_is_the_same_job_with_one_more_attempt_and_its_failed_items(jobs, load):
+    job = load.using(period="2013-02").enqueue()
+    drain(jobs)
+    reset(jobs)
+    job.retry("the source is back", actor="anna")
+    assert (job.status, job.row.max_attempts, job.row.outcome) == ("pending", 2, None)
+    drain(jobs)
+    assert jobs.worked == [3, 5]
+    assert jobs.downloads == 0
+    assert (job.refresh().status, job.row.attempt, counts(job)) == ("completed", 2, (10, 0, 0))
+    line = event(job, "retried")
+    assert (line.actor, line.reason, line.from_status) == ("anna", "the source is back", "partial")
+
+
+def test_a_cancelled_job_can_be_retried_and_a_completed_one_cannot(jobs, load):
+    job = load.enqueue()
+    job.cancel(reason="not now")
+    assert job.status == "cancelled"
+    reset(jobs)
+    job.retry()
+    drain(jobs)
+    assert job.refresh().status == "completed"
+    with pytest.raises(IllegalMove, match="completed"):
+        job.retry()
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def import_file(jobs):
+    @jobs.task
+    def import_file(ctx):
+        jobs.read.append(ctx.file.name)
+        with open(ctx.file.path) as file:  # noqa: PTH123 - as users write it
+            for item in ctx.items(file.read().split()):
+                with item:
+                    jobs.worked.append(item.value)
+                    int(item.value.split("=")[1])
+
+    jobs.worked, jobs.read = [], []
+    return import_file
+
+
+def test_a_corrected_file_continues_the_old_ledger_and_both_units_point_at_each_other(jobs, import_file, tmp_path):
+    wrong, right = tmp_path / "planes.csv", tmp_path / "planes2.csv"
+    wrong.write_text("a=1\nb=x\nc=3\nd=y")
+    right.write_text("a=1\nb=2\nc=3")
+    first = import_file.using(source="planes", file=wrong).enqueue()
+    drain(jobs)
+    assert counts(first) == (2, 2, 0)
+    jobs.worked.clear()
+    again = first.rerun("failed_items", file=right)
+    drain(jobs)
+    assert jobs.worked == ["b=2"]
+    assert [i.key for i in again.items("skipped")] == ["b=x", "d=y"]
+    assert again.refresh().row.unit != first.row.unit
+    assert again.row.generation == first.id
+    assert jobs.read == ["planes.csv", "planes2.csv"]
+
+
+def test_a_corrected_file_with_keys_of_its_rows(jobs, tmp_path):
+    @jobs.task
+    def import_rows(ctx):
+        with open(ctx.file.path) as file:  # noqa: PTH123
+            for item in ctx.items(enumerate(file.read().split(), 1), key=lambda pair: f"row {pair[0]}"):
+                with item:
+                    jobs.worked.append(item.value[0])
+                    int(item.value[1])
+
+    jobs.worked = []
+    wrong, right = tmp_path / "a.csv", tmp_path / "b.csv"
+    wrong.write_text("1 x 3 y")
+    right.write_text("1 2 3 4")
+    first = import_rows.using(file=wrong).enqueue()
+    drain(jobs)
+    jobs.worked.clear()
+    again = first.rerun("failed_items", file=right)
+    drain(jobs)
+    assert jobs.worked == [2, 4]
+    assert (again.refresh().status, counts(again)) == ("completed", (4, 0, 0))
+    with jobs.store.read() as conn:
+        from jobtrail.store import units  # noqa: PLC0415 - what no handle shows yet
+
+        old, new = units.get(conn, first.row.unit), units.get(conn, again.row.unit)
+    assert (old.linked_unit, new.linked_unit) == (new.unit, old.unit)
+
+
+def test_a_corrected_file_for_a_job_without_a_file_is_refused(jobs, load, tmp_path):
+    job = load.enqueue()
+    drain(jobs)
+    (tmp_path / "x").write_text("x")
+    with pytest.raises(InvalidOption, match="did not work on a file"):
+        job.rerun("failed_items", file=tmp_path / "x")
+    with pytest.raises(InvalidFile):
+        job.rerun("failed_items", file=tmp_path / "missing")
