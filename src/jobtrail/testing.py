@@ -1,20 +1,33 @@
-"""For the tests of applications: a movable clock, draining, inline execution, and a look at what was enqueued.
+"""For the tests of applications: a movable clock, draining, inline execution, a look at what was enqueued, and crashes.
 
     clock = MovableClock()
     jobs = JobTrail(f"sqlite:///{tmp_path}/jobs.db", clock=clock)
     ...
     drain(jobs)                      # run what is due, in this thread
     clock.move(hours=1); drain(jobs) # a retry planned for later is due now
+
+    crash(jobs, app="myproject.jobs:jobs", at="item:3")  # a real worker process dies after the third item
+    recover(jobs)                                        # what stands when its jobs have been taken up again
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jobtrail.engine import points
+from jobtrail.engine.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from jobtrail.app import JobTrail
@@ -76,6 +89,84 @@ def inline(jobs: JobTrail) -> Iterator[None]:
         yield
     finally:
         service.store_prepared = plain  # type: ignore[method-assign]
+
+
+# -- crashes -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Crash:
+    """A worker process that is dead: where it died, its pid, and what it had written on standard error."""
+
+    at: str
+    pid: int
+    log: str
+
+
+def crash(
+    jobs: JobTrail,
+    *,
+    app: str,
+    at: str,
+    timeout: float = 60.0,
+    environment: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+) -> Crash:
+    """Run a worker process on the jobs that wait; at the first time it reaches ``at`` it is killed with SIGKILL.
+
+    ``app`` names the application for the other process, as for ``jobtrail --app``; it works on the database
+    of ``jobs``. ``at``: claim_answer_lost, claimed, step:NAME, item:N, before_settle, settle_answer_lost,
+    after_settle. ``arguments`` go to ``jobtrail worker``. Returns when the process is dead; `recover` goes on.
+
+    Raises: AssertionError when the worker ended without having reached the point, or not within ``timeout``.
+    """
+    points.check(at)
+    jobs.service.make_ready()
+    url = jobs.store.database.url.render_as_string(hide_password=False)
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+    variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), points.VARIABLE: at, "JOBTRAIL_URL": url}
+    command = [sys.executable, "-m", "jobtrail", "--app", app, "--database", url, "worker", "--burst", *arguments]
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        _, said = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        message = f"the worker did not reach the point '{at}' within {timeout:g} s"
+        raise AssertionError(message) from None
+    log = said.decode(errors="replace")
+    if process.returncode != -signal.SIGKILL:
+        message = f"the worker ended with code {process.returncode} and did not reach the point '{at}':\n{log}"
+        raise AssertionError(message)
+    return Crash(at, process.pid, log)
+
+
+def recover(jobs: JobTrail, *, delayed: bool = True, **worker: Any) -> list[Job]:
+    """One turn of upkeep, which finds that the process is gone, and `drain`: the jobs that ran in it."""
+    Upkeep(jobs.store, jobs.tasks, jobs.settings, _Beating(), str).run_once(time.monotonic())
+    return drain(jobs, delayed=delayed, **worker)
+
+
+class _Beating:
+    """The beat of somebody who is alive, for a turn of upkeep made by hand."""
+
+    def start(self, worker: str) -> None:
+        """Nothing to begin."""
+
+    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
+        """Nothing to tell."""
+
+    def written_within(self, seconds: float) -> bool:
+        """Whoever calls by hand lives."""
+        return seconds > 0
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+    def health(self) -> None:
+        """It is no chore."""
 
 
 def assert_enqueued(

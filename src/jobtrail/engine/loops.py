@@ -145,6 +145,7 @@ class ItemLoop(Generic[T]):
     def ended(self, item: Item[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
         """An item's block is over."""
         self.record(item.key, item.position, outcome, reason, error_type)
+        self._recorder.item_over()
         self._check_limit(outcome)
 
     def record(
@@ -290,5 +291,6 @@ class BatchLoop(ItemLoop[T]):
         self._durable = durable
         if durable:
             self._recorder.flush()
+        self._recorder.item_over()
         for _ in members:
             self._check_limit(outcome)

@@ -20,7 +20,7 @@ from jobtrail.store.runs import Progress, Records
 from .logbook import LogBook
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -43,8 +43,10 @@ class Recorder:
         log_limit: int,
         kept_log: Sequence[tuple[int, int, int, int]] = (),
         prior: Mapping[tuple[str, str], ItemOutcome] | None = None,
+        points: Callable[[str], None] | None = None,
     ) -> None:
         self.claim = claim
+        self.points = points
         self.overtaken = False
         self._flusher = flusher
         self._lock = threading.Lock()
@@ -68,6 +70,11 @@ class Recorder:
             self._standing[place] = recorded.outcome
             self._own[place] = recorded.outcome
         self._touch()
+
+    def item_over(self) -> None:
+        """The block of an item, or of a batch, is over and handed in."""
+        if self.points is not None:
+            self.points(f"item:{len(self._own)}")
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
         """What stands recorded for a loop, by key."""

@@ -24,7 +24,7 @@ from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
 from jobtrail.store import items, jobs, runs
 
-from . import logbook
+from . import logbook, points
 from .beat import TICK
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
@@ -106,6 +106,7 @@ class Worker:
         self.flusher = Flusher(store, interval=settings.flush_interval)
         self.executor: Executor = LocalExecutor(self.slots)
         self.away: str | None = None
+        self.points = points.from_environment()
         self._middleware = list(middleware)
         self._chains: dict[tuple[str, bool], CallNext] = {}
         self._marks = jobs.Marks()
@@ -249,6 +250,9 @@ class Worker:
         orders = self._orders_due()
         if not ended and not wants and not orders:
             return Turn(0, 0)
+        settles = self.points is not None and any(one.run is not None for one in ended)
+        if settles:
+            self._reached("before_settle")
         write = self.store.awrite(
             partial(self._write_turn, ended=ended, wants=wants, orders=orders),
             one_statement=self._is_one_statement(ended, wants, orders=orders),
@@ -265,13 +269,23 @@ class Worker:
             _log.exception("writing %d ends at once failed; each is written alone", len(ended))
             await self._write_alone(ended)
             return Turn(len(ended), 0)
+        if settles:
+            self._reached("settle_answer_lost")
+        if claims:
+            self._reached("claim_answer_lost")
         self._is_back()
         for one in refused:
             self._on_refused(one)
         for claim in claims:
             self._start(claim)
         self._on_told(told)
+        if settles:
+            self._reached("after_settle")
         return Turn(len(ended) - len(refused), len(claims), len(refused))
+
+    def _reached(self, point: str) -> None:
+        if self.points is not None:
+            self.points(point)
 
     def _is_one_statement(self, ended: list[Ended], wants: list[tuple[str, int]], *, orders: bool) -> bool:
         return not ended and not orders and len(wants) == 1 and not self._suspect_due()
@@ -414,7 +428,7 @@ class Worker:
             arguments={},
             policy=policy_of(task, options),
             timeout=options.get("timeout", task.timeout),
-            recorder=Recorder(claim, self.flusher, log_limit=self.settings.log_limit),
+            recorder=Recorder(claim, self.flusher, log_limit=self.settings.log_limit, points=self.points),
             executor=self.executor,
             on_stop=self._stop_requested,
         )
@@ -428,6 +442,7 @@ class Worker:
     async def _perform(self, run: Run) -> None:
         claim = run.claim
         ended: ends.Ended
+        self._reached("claimed")
         try:
             if not claim.fresh:
                 await asyncio.to_thread(self._recall, run)
@@ -452,6 +467,8 @@ class Worker:
     def _over(self, run: Run, ended: ends.Ended) -> None:
         claim = run.claim
         self.running.pop(claim.id, None)
+        if claim.suspect:
+            self._suspect_at = float("-inf")  # it has ended in order, so the next one need not wait for its second
         self._per_queue[claim.queue] -= 1
         decided = finish(run, ended, self.id, self.store.now())
         self.flusher.forget(run.recorder)
@@ -471,7 +488,12 @@ class Worker:
             kept_log = runs.log_sizes(conn, claim.id)
         prior: dict[tuple[str, str], ItemOutcome] = dict(rows)
         run.recorder = Recorder(
-            claim, self.flusher, log_limit=self.settings.log_limit, kept_log=kept_log, prior=prior
+            claim,
+            self.flusher,
+            log_limit=self.settings.log_limit,
+            kept_log=kept_log,
+            prior=prior,
+            points=self.points,
         )
 
     def _chain(self, run: Run) -> CallNext:
@@ -529,7 +551,9 @@ class Worker:
                 now=self.store.now(),
             )
 
-        return self.store.write(operation)
+        kept = self.store.write(operation)
+        self._reached(f"step:{name}")
+        return kept
 
     # -- begin and end of the worker's life ------------------------------------------------------------
 
