@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from .config import Settings, database_url
 from .engine.handle import BoundTask, Job
-from .engine.middleware import Middleware
+from .engine.middleware import Middleware, declared_options
 from .engine.service import Service
 from .engine.service import runner as _runner
 from .job.task import Task, Tasks
@@ -58,7 +58,9 @@ class JobTrail:
         """
 
         def register(target: Callable[..., Any]) -> BoundTask:
-            return BoundTask(self.tasks.add(Task.made(name or target.__name__, target, options)), self.service)
+            declared = declared_options([*self.middleware, *options.get("middleware", ())])
+            made = Task.made(name or target.__name__, target, options, declared)
+            return BoundTask(self.tasks.add(made), self.service)
 
         return register(function) if function is not None else register
 
@@ -104,6 +106,10 @@ class JobTrail:
         """For ``FastAPI(lifespan=jobs.lifespan)``: a worker for the life of the host."""
         async with self.running():
             yield
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop the workers of this process in order; with ``timeout`` (seconds) wait for them, from another thread."""
+        return self.service.stop(timeout)
 
     def close(self) -> None:
         """Close all connections."""

@@ -3,6 +3,9 @@
 ``async def middleware(run, call_next)`` calls ``await call_next(run)`` and may do something before and
 after. It serves plain and async bodies alike. What it does after the body has ended cannot change the
 body's outcome: an error there is noted beside it. Persistence is no middleware, or one could lose a job.
+
+A middleware that reads options of a task says so, or the option is refused as misspelt where the task is registered:
+``limited.options = ("tenant_limit",)``; it finds the value in ``run.task.options``.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,11 @@ CallNext = Callable[["Run"], Awaitable[Any]]
 Middleware = Callable[["Run", CallNext], Awaitable[Any]]
 
 _log = logging.getLogger("jobtrail.run")
+
+
+def declared_options(middlewares: Iterable[Middleware]) -> set[str]:
+    """The task options that these read."""
+    return {name for one in middlewares for name in getattr(one, "options", ())}
 
 
 def compose(middlewares: list[Middleware], endpoint: CallNext) -> CallNext:
