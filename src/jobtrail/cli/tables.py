@@ -31,7 +31,7 @@ class PlainTable(Table):
     def show(self, console: Console) -> None:
         """Print it. What is still too wide is left to the terminal to wrap."""
         widths = [max(_width(column.header), *map(_width, column.cells)) for column in self.columns]
-        gaps = GAP * (len(widths) - 1)
+        gaps = GAP * len(widths)  # Rich counts the last one too, though nothing stands behind it
         for number, column in enumerate(self.columns):
             if column.header == self.rest:
                 room = console.width - gaps - sum(widths) + widths[number]

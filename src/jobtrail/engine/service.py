@@ -7,6 +7,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import IntegrityError
+
 from jobtrail.errors import InvalidOption, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.jsonvalue import encode_arguments
@@ -50,6 +52,7 @@ class Service:
         self.submitter = new_id()
         self._ready = False
         self._readable = False
+        self._workers: set[Worker] = set()
 
     # -- before the first write ------------------------------------------------------------------------
 
@@ -96,16 +99,40 @@ class Service:
                     raise
                 time.sleep(RETRY_PAUSE)
 
+    async def _apatiently(self, write: Any) -> Any:
+        """`_patiently` for an event loop."""
+        end = time.monotonic() + self.settings.submit_retry_seconds
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                if time.monotonic() >= end:
+                    raise
+                await asyncio.sleep(RETRY_PAUSE)
+
     @contextlib.asynccontextmanager
     async def running(self, worker: Worker) -> AsyncIterator[Worker]:
         """A worker on the running event loop while the block goes on; drains at its end."""
         await asyncio.to_thread(self.make_ready)
         task = asyncio.get_running_loop().create_task(worker.run())
+        self._workers.add(worker)
         try:
             yield worker
         finally:
             worker.stop()
+            self._workers.discard(worker)
             await task
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop the workers that run in this process; with ``timeout`` wait so long, from another thread than theirs.
+
+        True when none runs any more.
+        """
+        running = list(self._workers)
+        for worker in running:
+            worker.stop()
+        ended = [worker.wait_finished(timeout or 0) for worker in running]
+        return all(ended)
 
     # -- submission ----------------------------------------------------------------------------------
 
@@ -134,15 +161,11 @@ class Service:
         return self._answer(answer, prepared)
 
     def _insert_once(self, new: NewJob) -> None:
-        from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 - seldom
-
         try:
             self.store.insert(new)
         except IntegrityError:
-            # The try before this one had been committed, only its answer was lost.
-            with self.store.read() as conn:
-                if jobs.get(conn, new.id) is None:
-                    raise
+            if not self._is_stored(new.id):
+                raise
 
     def _answer(self, answer: Any, prepared: Prepared) -> Job:
         submit.check_answer(answer, prepared)
@@ -163,9 +186,22 @@ class Service:
         else:
             prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
         if prepared.plain:
-            await self.store.ainsert(prepared.new)
+            await self._apatiently(lambda: self._ainsert_once(prepared.new))
             return Job(self.store, prepared.new.id, created=True)
-        return self._answer(await self.store.asubmit(prepared.new, prepared.rules), prepared)
+        answer = await self._apatiently(lambda: self.store.asubmit(prepared.new, prepared.rules))
+        return self._answer(answer, prepared)
+
+    async def _ainsert_once(self, new: NewJob) -> None:
+        try:
+            await self.store.ainsert(new)
+        except IntegrityError:
+            if not await asyncio.to_thread(self._is_stored, new.id):
+                raise
+
+    def _is_stored(self, job_id: str) -> bool:
+        """Had a try whose answer was lost been committed?"""
+        with self.store.read() as conn:
+            return jobs.get(conn, job_id) is not None
 
     # -- many at once --------------------------------------------------------------------------------
 
@@ -174,7 +210,7 @@ class Service:
         self.make_ready()
         template, rows = self._prepare_many(task, many, using)
         if rows:
-            self.store.insert_alike(template, rows)
+            self._patiently(lambda: self._insert_alike_once(template, rows))
         return [Job(self.store, job_id, created=True) for job_id, _ in rows]
 
     async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
@@ -183,8 +219,15 @@ class Service:
             await asyncio.to_thread(self.make_ready)
         template, rows = self._prepare_many(task, many, using)
         if rows:
-            await self.store.ainsert_alike(template, rows)
+            await self._apatiently(lambda: asyncio.to_thread(self._insert_alike_once, template, rows))
         return [Job(self.store, job_id, created=True) for job_id, _ in rows]
+
+    def _insert_alike_once(self, template: NewJob, rows: list[tuple[str, str]]) -> None:
+        try:
+            self.store.insert_alike(template, rows)
+        except IntegrityError:
+            if not self._is_stored(rows[0][0]):
+                raise
 
     def _prepare_many(
         self, task: Task, many: Iterable[Mapping[str, Any]], using: Using

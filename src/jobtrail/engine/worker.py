@@ -7,6 +7,7 @@ import contextlib
 import logging
 import random
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -119,6 +120,7 @@ class Worker:
         self._at_once = False
         self._finished = asyncio.Event()
         self.ready = asyncio.Event()
+        self._over_for_threads = threading.Event()
         self._orders_at = float("-inf")
         self._suspect_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
@@ -145,6 +147,7 @@ class Worker:
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
             self._finished.set()
+            self._over_for_threads.set()
 
     async def _work(self, *, burst: bool, due_only: bool) -> None:
         failures = 0
@@ -231,6 +234,10 @@ class Worker:
         """Claim nothing more; `run` drains and returns."""
         self._stopping = True
         self.wake()
+
+    def wait_finished(self, timeout: float) -> bool:
+        """Wait in another thread until `run` has returned, at most ``timeout`` seconds."""
+        return self._over_for_threads.wait(timeout)
 
     async def hand_back_all(self) -> None:
         """Stop without draining: what runs is given back, uncharged, and `run` returns."""

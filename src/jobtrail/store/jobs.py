@@ -155,6 +155,8 @@ def _meet_active(
     holder = conn.execute(query).first()
     if holder is None:
         return None
+    if holder.id == new.id:
+        return Submitted(new.id, created=True)  # the try before this one was committed, its answer was lost
     if rules.if_active == "queue":
         return _queue_behind(conn, dialect, new, holder.id, now)
     if rules.if_active == "raise" or holder.args != new.args or new.mode is not None:

@@ -83,6 +83,7 @@ class Writer:
         self._queue: deque[Request] = deque()
         self._turn = threading.Lock()
         self._conn: Connection | None = None
+        self._committing = False
         self._blocked: dict[str, int] = {}
         self._blocked_lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -164,9 +165,22 @@ class Writer:
         try:
             results = self._in_transaction(group)
         except BaseException as error:
-            self._after_failure(group, error)
-            return
+            if not self._may_try_again(group, error):
+                self._after_failure(group, error)
+                return
+            try:
+                results = self._in_transaction(group)
+            except BaseException as second:
+                self._after_failure(group, second)
+                return
         self._answer(group, results)
+
+    def _may_try_again(self, group: list[Request], error: BaseException) -> bool:
+        """The kept connection had died while nobody used it, and nothing was committed: a new one may do."""
+        if not _connection_is_gone(error) or self._committing or self._is_alone(group):
+            return False
+        self._drop_connection()
+        return True
 
     def _take(self) -> list[Request]:
         group: list[Request] = []
@@ -197,8 +211,9 @@ class Writer:
             _log.exception("after a commit")
 
     def _in_transaction(self, group: list[Request]) -> list[Any]:
+        self._committing = False
         conn = self._connection()
-        if len(group) == 1 and (group[0].shape is not None or group[0].one_statement):
+        if self._is_alone(group):
             return _run(conn, group)
         conn.exec_driver_sql(self.database.dialect.begin)
         try:
@@ -206,8 +221,13 @@ class Writer:
         except BaseException:
             self._rollback(conn)
             raise
+        self._committing = True
         conn.exec_driver_sql("COMMIT")
         return results
+
+    @staticmethod
+    def _is_alone(group: list[Request]) -> bool:
+        return len(group) == 1 and (group[0].shape is not None or group[0].one_statement)
 
     def _rollback(self, conn: Connection) -> None:
         try:
