@@ -36,3 +36,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _reason(report: pytest.TestReport) -> str:
     where = report.longrepr
     return str(where[2] if isinstance(where, tuple) else where).removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """What a test printed may hold lone surrogates, which cannot be sent from a test process to the next."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    report.sections = [(name, _sendable(text)) for name, text in report.sections]
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
