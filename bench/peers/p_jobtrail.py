@@ -3,9 +3,9 @@ retention removes them. SQLite runs with WAL and synchronous=FULL, PostgreSQL as
 import contextlib
 import os
 
-from jobtrail import JobTrail
-
 import jobs
+
+from jobtrail import JobTrail
 
 _SQL = "select count(*) from jobtrail_jobs where status='completed'"
 _CONF = "async bodies, slots=200, asyncio loop, beat in a child process as `jobtrail worker` has it"
