@@ -1,0 +1,43 @@
+"""Real processes, real SIGKILL, real servers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pytest
+from services import Unavailable, cluster
+from trails import *  # noqa: F403
+from trails import _migrated_file, _shared_database  # noqa: F401
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from services import Cluster
+
+
+@pytest.fixture(scope="session")
+def own_server() -> Iterator[Cluster]:
+    """A PostgreSQL that a test may restart, fill and torment."""
+    pytest.importorskip("psycopg")
+    try:
+        with cluster(max_connections="400") as one:
+            yield one
+    except Unavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def own_url(own_server: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty database on it."""
+    import psycopg
+
+    name = f"f{abs(hash(request.node.nodeid)) % 10**9}"
+    with psycopg.connect(own_server.address, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name}")
+    yield own_server.address.rsplit("/", 1)[0] + f"/{name}"
+    with psycopg.connect(own_server.address, autocommit=True) as conn:
+        conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
