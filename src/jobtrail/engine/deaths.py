@@ -42,27 +42,34 @@ class Deaths:
     """Remembers when each beat number was last seen to change.
 
     A worker is dead when its number has stood for ``silent_after`` seconds during which the observer's own
-    beats were written, or at once when the operating system of the same host proves it.
+    beats were written and it looked at least every ``longest_gap`` seconds, or at once when the operating
+    system of the same host proves it.
     """
 
     def __init__(
-        self, silent_after: float, place: Place, process_start: Callable[[int], str | None]
+        self,
+        silent_after: float,
+        place: Place,
+        process_start: Callable[[int], str | None],
+        *,
+        longest_gap: float | None = None,
     ) -> None:
         self._silent_after = silent_after
+        self._longest_gap = longest_gap or silent_after / 2
         self._place = place
         self._process_start = process_start
         self._seen: dict[str, tuple[int, float]] = {}
-        self._watching_since: float | None = None
+        self._judged_at: float | None = None
 
     def blind(self) -> None:
         """The observer's own beats are not written: what it saw says nothing, and it must watch anew."""
-        self._watching_since = None
         self._seen.clear()
 
     def judge(self, signs: Iterable[Sign], monotonic: float) -> list[Verdict]:
         """The workers that are dead now."""
-        if self._watching_since is None:
-            self._watching_since = monotonic
+        if self._judged_at is not None and monotonic - self._judged_at > self._longest_gap:
+            self.blind()  # it has not looked for long: it was stopped itself, and so may the others have been
+        self._judged_at = monotonic
         found = list(signs)
         verdicts = []
         for sign in found:
@@ -78,7 +85,7 @@ class Deaths:
         if beat != sign.beat:
             self._seen[sign.worker] = (sign.beat, monotonic)
             return None
-        silent = monotonic - max(since, self._watching_since or monotonic)
+        silent = monotonic - since
         if silent < self._silent_after:
             return None
         return f"its worker was silent for {silent:.0f} s"

@@ -69,7 +69,12 @@ class Upkeep:
         self._settings = settings
         self._beat = beat
         self._own = own
-        self._deaths = Deaths(settings.silent_after, Place(boot_id(), pid_namespace()), process_start)
+        self._deaths = Deaths(
+            settings.silent_after,
+            Place(boot_id(), pid_namespace()),
+            process_start,
+            longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
+        )
         self._pruned_at = time.monotonic() - PRUNE_EVERY + 60
 
     def run_once(self, monotonic: float | None = None) -> Swept:

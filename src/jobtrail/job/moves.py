@@ -225,7 +225,7 @@ def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER
 def asked(job: Subject, now: datetime, *, question: str, mapping: bool = False) -> Move:
     """The job waits for a person and holds no slot."""
     to = S.AWAITING_MAPPING if mapping else S.AWAITING_INPUT
-    values = {"run_at": None, "attempt": job.attempt - 1, "continues": Continues.REST.value}
+    values = {"run_at": None, "attempt": job.attempt - 1, "continues": Continues.REST.value, "suspect": False}
     detail = {**_run_detail(job), "question": question, "at": now.isoformat()}
     return _move("asked", job, to, values, reason=question, detail=detail)
 
@@ -264,9 +264,19 @@ def stopped_by_cancel(job: Subject, now: datetime, *, result: str | None = None,
 
 
 def stopped_by_limit(
-    job: Subject, now: datetime, *, error: str, fingerprint: str | None, retry_at: datetime | None, reason: str
+    job: Subject,
+    now: datetime,
+    *,
+    error: str,
+    fingerprint: str | None,
+    retry_at: datetime | None,
+    reason: str,
+    strikes: int | None = None,
 ) -> Move:
-    """The body stopped because of a timeout or a stall: another attempt, or the end."""
+    """The body stopped because of a timeout or a stall: another attempt, or the end.
+
+    ``strikes`` is given where its worker died meanwhile: then the job is a suspect.
+    """
     detail = {**_run_detail(job), "error": error}
     if retry_at is None:
         ended = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint}
@@ -279,7 +289,10 @@ def stopped_by_limit(
         "stop_cause": None,
         "stop_at": None,
         "continues": Continues.REST.value,
+        "suspect": strikes is not None,
     }
+    if strikes is not None:
+        values["strikes"] = strikes
     detail["run_at"] = retry_at.isoformat()
     return _move("stopped", job, S.PENDING, values, leaves=(S.CANCELLING,), reason=reason, detail=detail)
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from . import moves
+from .failure import describe
 from .items import Counts, outcome_of
 from .model import Continues, Status, StopCause
 
@@ -100,7 +101,7 @@ def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datet
     if isinstance(ended, Raised):
         return _raised(job, ended, ledger, policy, now)
     if job.stop_cause is not None:
-        return _given_up(job, ended, now)
+        return _given_up(job, ended, policy, now)
     if isinstance(ended, SnoozeAsked):
         return moves.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
     if isinstance(ended, NotKnownHere):
@@ -148,12 +149,18 @@ def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: dat
     )
 
 
-def _given_up(job: Subject, ended: Ended, now: datetime) -> Move:
-    """The body had been over its limit and now wants, or has, to run again."""
+def _given_up(job: Subject, ended: Ended, policy: Retry, now: datetime) -> Move:
+    """The body had been over its limit and now wants, or has, to run again: as the policy allows."""
     seconds = ended.seconds if isinstance(ended, SnoozeAsked) else 0.0
-    reason = f"stopped by its {job.stop_cause} limit"
+    again = policy.next_attempt_allowed(job.attempt, job.max_attempts)
+    failure = describe(TimeoutError(f"stopped by its {job.stop_cause} limit"))
     return moves.stopped_by_limit(
-        job, now, error=f'{{"message": "{reason}"}}', fingerprint=None, retry_at=now + timedelta(seconds=seconds), reason=reason
+        job,
+        now,
+        error=failure.to_json(),
+        fingerprint=failure.fingerprint,
+        retry_at=now + timedelta(seconds=seconds) if again else None,
+        reason=failure.message,
     )
 
 

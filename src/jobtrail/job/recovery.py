@@ -46,9 +46,9 @@ def charged(lost: Sequence[Lost]) -> str | None:
 def recover(one: Lost, *, guilty: bool, how: str, now: datetime) -> list[Move]:
     """The moves for one job of a dead worker; ``how`` says what is known of the death."""
     job = one.job
-    if job.status is Status.CANCELLING:
-        return [_stopped(one, how, now)]
     strikes = job.strikes + 1 if guilty else job.strikes
+    if job.status is Status.CANCELLING:
+        return [_stopped(one, strikes, how, now)]
     first = moves.interrupted(job, reason=how)
     return [first, *decide(one, strikes=strikes, how=how, now=now)]
 
@@ -73,13 +73,14 @@ def _given_up(job: Subject, now: datetime, text: str, how: str, strikes: int) ->
     )
 
 
-def _stopped(one: Lost, how: str, now: datetime) -> Move:
+def _stopped(one: Lost, strikes: int, how: str, now: datetime) -> Move:
     """It had been asked to stop, and its worker died: that is a stop too, by the cause it was asked for."""
     job = one.job
     if job.stop_cause == StopCause.CANCEL:
         return moves.stopped_by_cancel(job, now, note=how)
     failure = describe(WorkerLostError(f"stopped by its {job.stop_cause} limit; {how}"))
     again = one.policy is not None and one.policy.next_attempt_allowed(job.attempt, job.max_attempts)
+    again = again and strikes < STRIKES
     delay = one.policy.delay(job.attempt, None)[0] if one.policy is not None and again else 0.0
     return moves.stopped_by_limit(
         job,
@@ -88,4 +89,5 @@ def _stopped(one: Lost, how: str, now: datetime) -> Move:
         fingerprint=failure.fingerprint,
         retry_at=now + timedelta(seconds=delay) if again else None,
         reason=f"{job.stop_cause} limit",
+        strikes=strikes,
     )

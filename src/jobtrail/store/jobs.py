@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, func, insert, or_, select, update
+from sqlalchemy import Text, cast, func, insert, or_, select, text, update
 
 from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
 
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
     from .dialects import Dialect
 
+# The conditions of partial indexes, as the indexes have them: SQLite sees no implication in bound values.
+HELD = text("jobtrail_jobs.status IN ('running', 'cancelling')")
+SUSPECT = text("jobtrail_jobs.suspect AND jobtrail_jobs.status IN ('pending', 'running', 'cancelling')")
+BODY = text("jobtrail_jobs.body_running")
+_by_id = cast(jobs.c.id, Text)  # an expression, or SQLite would read the whole table in the order of its key
 _NEW = tuple(f.name for f in fields(NewJob))
 _ROW = tuple(f.name for f in fields(JobRow))
 
@@ -425,7 +430,7 @@ def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | N
     """(id, run_no, cause) of a worker's jobs that somebody asked to stop."""
     found = conn.execute(
         select(jobs.c.id, jobs.c.run_no, jobs.c.stop_cause).where(
-            jobs.c.worker == worker, jobs.c.status == "cancelling", jobs.c.status.in_(("running", "cancelling"))
+            jobs.c.worker == worker, jobs.c.status == "cancelling", HELD
         )
     )
     return [(row.id, row.run_no, row.stop_cause) for row in found]
@@ -435,11 +440,11 @@ def lost(conn: Connection, *, after: str | None = None, limit: int = 200) -> lis
     """Running jobs whose worker is known to be dead, has ended, or is nobody's, in pages by id."""
     alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
     query = select(*columns()).where(
-        jobs.c.status.in_(("running", "cancelling")), or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
+        HELD, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
     )
     if after is not None:
-        query = query.where(jobs.c.id > after)
-    return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]
+        query = query.where(_by_id > after)
+    return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 
 
 def left_interrupted(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
@@ -453,9 +458,9 @@ def left_interrupted(conn: Connection, *, after: str | None = None, limit: int =
 def over_their_stop(conn: Connection, now: datetime, *, limit: int = 200) -> list[JobRow]:
     """Jobs that were asked to stop and have not, by their time."""
     query = select(*columns()).where(
-        jobs.c.status == "cancelling", jobs.c.status.in_(("running", "cancelling")), jobs.c.stop_at <= now
+        jobs.c.status == "cancelling", HELD, jobs.c.stop_at <= now
     )
-    return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]
+    return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 
 
 def claim_suspect(
@@ -465,8 +470,7 @@ def claim_suspect(
     due = (
         select(jobs.c.id)
         .where(
-            jobs.c.suspect,
-            jobs.c.status.in_(("pending", "running", "cancelling")),
+            SUSPECT,
             jobs.c.status == "pending",
             jobs.c.queue.in_(list(queues)),
             jobs.c.run_at <= now,
@@ -500,10 +504,29 @@ def held_by(conn: Connection, worker: str) -> list[tuple[str, int]]:
     """(id, run_no) of the jobs that the store believes to run on a worker."""
     found = conn.execute(
         select(jobs.c.id, jobs.c.run_no).where(
-            jobs.c.worker == worker, jobs.c.status.in_(("running", "cancelling"))
+            jobs.c.worker == worker, HELD
         )
     )
     return [(row.id, row.run_no) for row in found]
+
+
+def lost_by_worker(conn: Connection) -> dict[str | None, list[tuple[str, bool]]]:
+    """(id, suspect) of all that `lost` pages through, by worker: who ran beside whom when it died."""
+    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    query = select(jobs.c.worker, jobs.c.id, jobs.c.suspect).where(
+        or_(HELD, BODY), or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
+    )
+    found: dict[str | None, list[tuple[str, bool]]] = defaultdict(list)
+    for row in conn.execute(query):
+        found[row.worker].append((row.id, row.suspect))
+    return found
+
+
+def bodies_gone(conn: Connection, *, limit: int = 200) -> list[JobRow]:
+    """Jobs with a forced end whose body was still running when its worker ended."""
+    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    query = select(*columns()).where(BODY, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive)))
+    return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 
 
 FINAL_STATES = tuple(status.value for status in FINAL)

@@ -167,6 +167,7 @@ jobs_suspect = _partial(
 )
 jobs_interrupted = _partial("jobtrail_jobs_interrupted", "id", where="status = 'interrupted'")
 jobs_held = _partial("jobtrail_jobs_held", "worker", where="status IN ('running', 'cancelling')")
+jobs_body = _partial("jobtrail_jobs_body", "worker", where="body_running")
 jobs_unit_lock = _partial("jobtrail_jobs_unit_lock", "unit_lock", where="unit_lock IS NOT NULL", unique=True)
 jobs_waiting = _partial("jobtrail_jobs_waiting", "waits_for", where="waits_for IS NOT NULL")
 jobs_behind = _partial(

@@ -11,7 +11,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, text, update
 
 from .tables import beats, jobs, submitters, workers
 
@@ -104,7 +104,9 @@ def everyone(conn: Connection, *, limit: int = 200) -> list[dict[str, Any]]:
 
 def forget(conn: Connection, before: datetime) -> int:
     """Remove the rows of workers that ended before a moment and hold no job."""
-    held = select(jobs.c.worker).where(jobs.c.status.in_(("running", "cancelling")), jobs.c.worker.is_not(None))
+    held = select(jobs.c.worker).where(
+        text("jobtrail_jobs.status IN ('running', 'cancelling')"), jobs.c.worker.is_not(None)
+    )
     gone = select(workers.c.id).where(
         workers.c.state.in_(("dead", "stopped")), workers.c.stopped_at < before, workers.c.id.not_in(held)
     )

@@ -124,6 +124,7 @@ def _jobs() -> None:
         ["queue", "run_at"],
         "suspect AND status IN ('pending', 'running', 'cancelling')",
     )
+    _partial("jobtrail_jobs_body", "jobtrail_jobs", ["worker"], "body_running")
     _partial("jobtrail_jobs_interrupted", "jobtrail_jobs", ["id"], "status = 'interrupted'")
     _partial("jobtrail_jobs_fingerprint", "jobtrail_jobs", ["fingerprint", "id"], "fingerprint IS NOT NULL")
     _partial("jobtrail_jobs_generation", "jobtrail_jobs", ["generation"], "generation IS NOT NULL")
