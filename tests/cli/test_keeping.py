@@ -80,7 +80,6 @@ def test_doctor_sees_a_dead_worker(jt: Command, submitted: Make, process: Start)
     worker.communicate(timeout=10)
     answer = jt("doctor")
     assert answer.code == 1
-    assert "its process is gone" in answer.out
     assert "1 marked as running on workers that are gone" in answer.out
 
 

@@ -184,3 +184,19 @@ def test_an_ending_that_several_jobs_have(jt: Command, submitted: Make) -> None:
     answer = jt("show", twice)
     assert answer.code == 1
     assert answer.err.startswith(f"jobtrail: several jobs end with '{twice}': ")
+
+
+def test_a_narrow_terminal_keeps_ids_whole(jt: Command, ran: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    job_id = ran("fail", "--source", "a/long/name/of/a/source", "--period", "2013-02", "-a", f"message={'long ' * 30}")
+    monkeypatch.setenv("COLUMNS", "60")
+    out = jt("list").out
+    assert job_id[-8:] in out
+    assert "a/long/name/of/a/source" in out
+    assert "failed" in out
+    assert job_id in jt("show", job_id).out
+
+
+def test_no_word_gives_help(bare: Command) -> None:
+    answer = bare()
+    assert answer.code == 0
+    assert "Steering:" in answer.out

@@ -37,7 +37,12 @@ class PlainTable(Table):
                 room = console.width - gaps - sum(widths) + widths[number]
                 widths[number] = min(widths[number], max(room, LEAST_REST))
             column.width = widths[number]
-        console.print(self, width=sum(widths) + gaps, crop=False)
+        needed, terminal = sum(widths) + gaps, console.width
+        console.width = max(needed, terminal)
+        try:
+            console.print(self)
+        finally:
+            console.width = terminal
 
 
 def _width(cell: object) -> int:
