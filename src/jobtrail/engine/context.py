@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.period import Period
 
-    from .recorder import Recorder
+    from .recorder import Reports
 
 T = TypeVar("T")
 
@@ -44,10 +44,11 @@ class StepStore(Protocol):
 
 @dataclass(slots=True)
 class Stop:
-    """Was the body asked to stop, why, and has it noticed?"""
+    """Was the body asked to stop, why, and has it noticed? ``shutdown``: it is to leave because its worker does."""
 
     cause: str | None = None
     noticed: bool = False
+    shutdown: bool = False
 
 
 class BaseContext:
@@ -57,7 +58,7 @@ class BaseContext:
         self,
         *,
         claim: Claim,
-        recorder: Recorder,
+        recorder: Reports,
         steps: StepStore,
         stop: Stop,
         state: Any,
@@ -197,7 +198,7 @@ class BaseContext:
     @property
     def cancelled(self) -> bool:
         """The job was asked to stop, or a newer run has overtaken this one."""
-        return self._stop.cause is not None or self._recorder.overtaken
+        return self._stop.cause is not None or self._stop.shutdown or self._recorder.overtaken
 
     def check_cancelled(self) -> None:
         """Leave the body here if it was asked to stop.
@@ -206,7 +207,8 @@ class BaseContext:
         """
         if self.cancelled:
             self._stop.noticed = True
-            raise StopSignal(self._stop.cause or "overtaken by a newer run")
+            why = "its worker shuts down" if self._stop.shutdown else "overtaken by a newer run"
+            raise StopSignal(self._stop.cause or why)
 
     def on_cancel(self, function: Callable[[], Any]) -> None:
         """Call ``function`` (from another thread) when the job is asked to stop: close a socket, set a flag."""
@@ -226,10 +228,12 @@ class BaseContext:
     # -- steps ---------------------------------------------------------------------------------------
 
     def _find(self, name: str, digest: str) -> tuple[bool, Any]:
+        self._recorder.sign()
         kept = self._steps.find(self._claim, name, digest)
         return (kept is not None, decode(kept) if kept is not None else None)
 
     def _keep(self, name: str, digest: str, value: Any, seconds: float) -> Any:
+        self._recorder.sign()
         try:
             text = encode_step(value)
         except (InvalidArguments, TooLarge) as error:

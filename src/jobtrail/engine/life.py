@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job import moves
 from jobtrail.job.ids import new_id
-from jobtrail.job.model import Status
+from jobtrail.job.model import Status, StopCause
 from jobtrail.store import jobs, workers
 from jobtrail.store.wake import DEAD
 
@@ -160,10 +160,15 @@ class Life:
     def _hand_back(self, job_id: str, run_no: int, reason: str) -> None:
         def operation(conn: Connection) -> None:
             row = jobs.get(conn, job_id, lock=True)
-            if row is None or row.run_no != run_no or row.status is not Status.RUNNING:
+            if row is None or row.run_no != run_no or row.status not in {Status.RUNNING, Status.CANCELLING}:
                 return
             now = self._store.now()
-            move = moves.handed_back(subject(row), now, reason=reason, actor=moves.UPKEEP)
+            if row.status is Status.RUNNING:
+                move = moves.handed_back(subject(row), now, reason=reason, actor=moves.UPKEEP)
+            elif row.stop_cause == StopCause.CANCEL:
+                move = moves.stopped_by_cancel(subject(row), now, note=reason)
+            else:
+                return
             jobs.apply(conn, self._store.dialect, [move], now)
             self._store.wake.need()
 

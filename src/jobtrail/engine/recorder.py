@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StoreError
 from jobtrail.job.items import Counts, ItemOutcome
@@ -32,6 +33,36 @@ MESSAGE_LIMIT = 2000  # bytes
 _log = logging.getLogger("jobtrail.engine")
 
 
+class Reports(Protocol):
+    """What the context and its loops need of a recorder: this one, or the one of a child process."""
+
+    overtaken: bool
+    has_items: bool
+
+    def sign(self) -> None:
+        """The body lives."""
+
+    def item(self, recorded: Recorded) -> None:
+        """Take an item's outcome."""
+
+    def item_over(self) -> None:
+        """The block of an item, or of a batch, is over."""
+
+    def prior(self, loop: str) -> dict[str, ItemOutcome]:
+        """What stands recorded for a loop, by key."""
+
+    def progress(
+        self, percent: Any = None, message: Any = None, metadata: Any = None, done: Any = None, total: Any = None
+    ) -> None:
+        """Take over how far the job is."""
+
+    def log(self, line: str) -> None:
+        """Take a line of the log."""
+
+    def flush(self) -> None:
+        """Write now and wait for the commit."""
+
+
 class Recorder:
     """The reports of one run. Thread-safe; nothing here raises into the body."""
 
@@ -48,6 +79,7 @@ class Recorder:
         self.claim = claim
         self.points = points
         self.overtaken = False
+        self.last_sign = time.monotonic()
         self._flusher = flusher
         self._lock = threading.Lock()
         self._log_limit = log_limit
@@ -61,6 +93,10 @@ class Recorder:
         self.has_items = bool(self._standing)
 
     # -- from the body -------------------------------------------------------------------------------
+
+    def sign(self) -> None:
+        """The body lives."""
+        self.last_sign = time.monotonic()
 
     def item(self, recorded: Recorded) -> None:
         """Take an item's outcome; the newest for a key stands."""
@@ -156,13 +192,17 @@ class Recorder:
                 records.progress = newer.progress or records.progress
                 records.log += newer.log
                 records.forget_log += newer.forget_log
-        self._touch()
+        self._wait_for_flush()
 
     def flush(self) -> None:
         """Write now and wait for the commit (durable items, before a step)."""
         self._flusher.write([self])
 
     def _touch(self) -> None:
+        self.last_sign = time.monotonic()
+        self._wait_for_flush()
+
+    def _wait_for_flush(self) -> None:
         if not self._dirty:
             self._dirty = True
             self._flusher.add(self)

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import moves
+from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, StopCause, Submitted
 from jobtrail.job.moves import Subject
@@ -206,7 +207,9 @@ def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: da
         if row.status is Status.RUNNING:
             move = moves.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
         elif row.status is Status.CANCELLING:
-            move = moves.forced(job, at, actor=actor, reason=reason or "second cancel")
+            text = f"asked to stop ({row.stop_cause}), then its end was forced; its body still runs"
+            error = None if row.stop_cause == StopCause.CANCEL else describe(TimeoutError(text)).to_json()
+            move = moves.forced(job, at, actor=actor, error=error, reason=reason or "second cancel")
         elif row.status in FINAL:
             return IllegalMove(_cannot(row, "be cancelled: it has ended"), row.id)
         else:

@@ -6,7 +6,8 @@ import asyncio
 import inspect
 import logging
 import threading
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from jobtrail.job.retry import Retry
 
 from . import files, logbook
 from .context import AsyncContext, Context, Stop
+from .remote import OVERTAKEN, SHUTDOWN, RemoteError, RemoteStop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
     from jobtrail.config import Settings
     from jobtrail.executors.base import Executor
+    from jobtrail.executors.process import Call
+    from jobtrail.job.failure import Failure
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.moves import Move
     from jobtrail.job.task import Task
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from .context import BaseContext, StepStore
     from .middleware import CallNext
     from .recorder import Recorder
+    from .remote import Ending, Remote
 
 _log = logging.getLogger("jobtrail.engine")
 _LIMITS = {StopCause.TIMEOUT: "timed out after {limit:g} s", StopCause.STALL: "gave no sign of life for {limit:g} s"}
@@ -52,6 +57,9 @@ class Run:
     timeout: float | None
     recorder: Recorder
     executor: Executor
+    remote: Remote | None = None
+    call: Call | None = None
+    ending: Ending | None = None
     ctx: BaseContext | None = None
     stop: Stop = field(default_factory=Stop)
     on_stop: Callable[[Run], None] | None = None
@@ -79,18 +87,47 @@ class Run:
         if self.stop.cause is not None or self.body_ended:
             return
         self.stop.cause = cause.value
-        if self.ctx is not None:
-            for function in self.ctx._on_cancel:  # noqa: SLF001 - the context is the run's own
-                threading.Thread(target=_quietly, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
-        if self.coroutine is not None and self.task.is_async:
+        self._call_on_cancel()
+        if self.remote is not None:
+            self.remote.stop(self, cause.value)
+        elif self.coroutine is not None and self.task.is_async:
             self.stop.noticed = True
             self.coroutine.cancel()
         if self.on_stop is not None:
             self.on_stop(self)
 
-    def cancel_coroutine(self) -> None:
-        """Cancel an async body once more (at shutdown), without a cause of its own."""
-        if self.coroutine is not None and not self.body_ended:
+    def _call_on_cancel(self) -> None:
+        for function in self.ctx._on_cancel if self.ctx is not None else ():  # noqa: SLF001 - the run's own context
+            threading.Thread(target=_quietly, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
+
+    def silent_for(self) -> float:
+        """Seconds since its last sign of life."""
+        return time.monotonic() - self.recorder.last_sign
+
+    def leave(self) -> None:
+        """The worker shuts down: what can be stopped leaves now, and its job runs again elsewhere."""
+        if self.body_ended:
+            return
+        self.stop.shutdown = True
+        if self.stop.cause is None:
+            self._call_on_cancel()
+        self._cancel_body(SHUTDOWN)
+
+    def overtake(self) -> None:
+        """The store gave the run away: what it still says is refused, and it is told to stop."""
+        self.recorder.overtaken = True
+        self._cancel_body(OVERTAKEN)
+
+    def abandon(self) -> None:
+        """The worker waits no longer: a body in a process ends now; one in a thread cannot be ended."""
+        if self.call is not None:
+            self.call.kill("interrupted by shutdown", told=SHUTDOWN)
+
+    def _cancel_body(self, why: str) -> None:
+        """Cancel what can be cancelled from outside: a body on the loop or in a process."""
+        if self.remote is not None:
+            self.remote.stop(self, why)
+        elif self.coroutine is not None and self.task.is_async and not self.body_ended:
             self.coroutine.cancel()
 
 
@@ -190,7 +227,9 @@ async def body(run: Run) -> Any:
     signature = run.task.signature
     arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
     try:
-        if run.task.is_async:
+        if run.remote is not None:
+            run.body_value = await run.remote.perform(run)
+        elif run.task.is_async:
             run.body_value = await run.task.function(**arguments)
         else:
             run.body_value = await run.executor.call(run.task.function, arguments)
@@ -225,15 +264,16 @@ async def _clean_up(run: Run, ctx: BaseContext) -> None:
 def understand(run: Run, error: BaseException | None, settings: Settings) -> ends.Ended:
     """From what the body returned or raised to the value that the rules speak about."""
     if error is None:
-        return _returned(run.body_value, settings)
+        return _returned(run, settings)
     if isinstance(error, RetrySignal):
         delay, warning = run.retry[1]
         failure = describe(error, limit=settings.error_limit)
         summary = error.reason or "the body asked for a retry"
         return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)  # noqa: FBT003
-    if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and isinstance(error, (asyncio.CancelledError, StopSignal)):
+    stopped = run.stop.noticed or isinstance(error, (asyncio.CancelledError, StopSignal))
+    if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and stopped:
         return _over_limit(run, error, settings)
-    failure = describe(error, limit=settings.error_limit)
+    failure = _failure_of(error, settings.error_limit)
     allowed, (delay, warning) = run.retry
     if isinstance(error, (InputChanged, InvalidArguments, PermanentError)):
         allowed = False
@@ -245,24 +285,36 @@ def _over_limit(run: Run, error: BaseException, settings: Settings) -> ends.Ende
     cause = StopCause(run.stop.cause or "timeout")
     limit = run.timeout if cause is StopCause.TIMEOUT else run.task.stall_timeout
     sentence = _LIMITS[cause].format(limit=limit or 0)
+    if not isinstance(error, (asyncio.CancelledError, StopSignal)):
+        raised = _failure_of(error, 2000)
+        sentence = f"{sentence}; while it stopped it raised {raised.type}: {raised.message}"
     timed_out = TimeoutError(sentence)
     timed_out.__traceback__ = error.__traceback__
     failure = describe(timed_out, limit=settings.error_limit)
+    if isinstance(error, RemoteError | RemoteStop):
+        failure = replace(failure, traceback=error.failure.traceback or error.failure.message)
     delay, warning = run.policy.delay(run.claim.attempt, timed_out)
     allowed = run.policy.allows(timed_out)
     return ends.Raised(failure.to_json(), failure.fingerprint, f"{cause}: {sentence}", allowed, delay, warning)
 
 
-def _returned(value: Any, settings: Settings) -> ends.Ended:
-    if value is None:
+def _failure_of(error: BaseException, limit: int) -> Failure:
+    """What is told of an error; one from a child process brings its description."""
+    return error.failure if isinstance(error, RemoteError | RemoteStop) else describe(error, limit=limit)
+
+
+def _returned(run: Run, settings: Settings) -> ends.Ended:
+    value, text, note = run.body_value, None, None
+    if value is None and run.ending is None:
         return _NOTHING
     if isinstance(value, Snooze):
         return ends.SnoozeAsked(max(0.0, min(float(value.seconds), 10 * 365 * 86400.0)), value.reason)
-    if isinstance(value, Partial):
-        text, note = encode_result(value.result, settings.result_limit)
-        return ends.Returned(text, note, partial=True, partial_reason=value.reason)
-    text, note = encode_result(value, settings.result_limit)
-    return ends.Returned(text, note)
+    partial = isinstance(value, Partial)
+    if run.ending is not None:
+        text, note = run.ending.result, run.ending.note  # made in the process that had the value itself
+    else:
+        text, note = encode_result(value.result if partial else value, settings.result_limit)
+    return ends.Returned(text, note, partial=partial, partial_reason=value.reason if partial else None)
 
 
 _NOTHING = ends.Returned()
@@ -291,10 +343,11 @@ def subject_of(claim: Claim, worker: str, stop: Stop | None = None) -> Subject:
 def ledger_of(run: Run) -> ends.Ledger:
     """What the items of the telling say."""
     ctx, recorder = run.ctx, run.recorder
-    unreached = ctx.unreached if ctx is not None else False
+    told = run.ending if run.ending is not None else ctx
+    unreached = told.unreached if told is not None else False
     if not recorder.has_items and not unreached:
         return ends.NO_ITEMS
-    stopped = ctx.stopped_reason if ctx is not None else None
+    stopped = told.stopped_reason if told is not None else None
     return ends.Ledger(
         has_items=True,
         counts=recorder.counts(),
@@ -315,8 +368,6 @@ def finish(run: Run, ended: ends.Ended, worker: str, now: datetime) -> End:
 
 
 def _with_note(move: Move, note: str) -> Move:
-    from dataclasses import replace  # noqa: PLC0415 - seldom
-
     old = move.values["note"]
     return replace(move, values={**move.values, "note": f"{old}; {note}" if old else note})
 

@@ -26,7 +26,7 @@ from .deaths import Deaths, Place, Sign, Verdict
 from .rerun import subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -53,11 +53,12 @@ class Swept:
     recovered: int = 0
     held: int = 0
     forced: int = 0
+    freed: int = 0
     skipped: int = 0
 
     def __bool__(self) -> bool:
         """Was there anything?"""
-        return any((self.dead, self.recovered, self.forced, self.skipped))
+        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped))
 
 
 class Upkeep:
@@ -86,12 +87,13 @@ class Upkeep:
         dead = self._bury(at)
         recovered, held, skipped = self._recover()
         forced = self._force()
+        freed = self._free()
         self._forget(at)
-        swept = Swept(dead, recovered, held, forced, skipped)
+        swept = Swept(dead, recovered, held, forced, freed, skipped)
         if swept:
             _log.warning(
-                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d skipped",
-                dead, recovered, held, forced, skipped,
+                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d units freed, %d skipped",
+                dead, recovered, held, forced, freed, skipped,
             )  # fmt: skip
         return swept
 
@@ -123,8 +125,10 @@ class Upkeep:
 
     def _recover(self) -> tuple[int, int, int]:
         recovered = held = skipped = 0
-        for rows in self._pages(jobs.lost):
-            done, bad = self._handle(rows, self._plan(rows))
+        with self._store.read() as conn:
+            ran = jobs.lost_by_worker(conn)
+        for rows in self._pages(jobs.lost) if ran else ():
+            done, bad = self._handle(rows, self._plan(rows, ran))
             recovered, skipped = recovered + done, skipped + bad
         for rows in self._pages(jobs.left_interrupted):
             planned = {row.id: self._plan_left(row) for row in rows}
@@ -143,15 +147,17 @@ class Upkeep:
             yield rows
             after = rows[-1].id
 
-    def _plan(self, rows: Sequence[JobRow]) -> dict[str, list[Move]]:
+    def _plan(
+        self, rows: Sequence[JobRow], ran: Mapping[str | None, Sequence[tuple[str, bool]]]
+    ) -> dict[str, list[Move]]:
         by_worker: dict[str | None, list[JobRow]] = defaultdict(list)
         for row in rows:
             by_worker[row.worker].append(row)
         planned = {}
         for worker, mine in by_worker.items():
-            lost = [self._lost(row) for row in mine]
-            guilty, how = recovery.charged(lost), self._how(worker)
-            for one in lost:
+            guilty = recovery.charged(ran.get(worker, ())) if worker is not None else None
+            how = self._how(worker)
+            for one in map(self._lost, mine):
                 planned[one.job.id] = recovery.recover(one, guilty=one.job.id == guilty, how=how, now=self._store.now())
         return planned
 
@@ -224,6 +230,20 @@ class Upkeep:
         failure = describe(TimeoutError(text))
         error = None if row.stop_cause == "cancel" else failure.to_json()
         return moves.forced(subject(row), now, actor=moves.UPKEEP, error=error, reason=text)
+
+    def _free(self) -> int:
+        """The body of a forced end is gone with its process."""
+        with self._store.read() as conn:
+            rows = jobs.bodies_gone(conn)
+        if not rows:
+            return 0
+        gone = [moves.body_returned(subject(row), actor=moves.UPKEEP, reason=self._how(row.worker)) for row in rows]
+
+        def operation(conn: Connection) -> int:
+            self._store.wake.need()
+            return len(gone) - len(jobs.apply(conn, self._store.dialect, gone, self._store.now()))
+
+        return self._store.write(operation)
 
     # -- what may be forgotten -------------------------------------------------------------------------
 

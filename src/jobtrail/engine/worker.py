@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import JobTrailError, StoreError, StoreUnavailable
+from jobtrail.errors import JobTrailError, StopSignal, StoreError, StoreUnavailable
 from jobtrail.executors.local import LocalExecutor
 from jobtrail.job import moves as job_moves
 from jobtrail.job import outcome as ends
@@ -23,13 +24,15 @@ from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
-from jobtrail.store import items, jobs, runs
+from jobtrail.job.retry import Retry
+from jobtrail.store import events, items, jobs, runs
 
 from . import logbook, points
 from .beat import TICK
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
+from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jobtrail.engine")
 SUSPECT_LOOK = 1.0  # seconds
+BESIDE_ITSELF = 5.0  # seconds until a job is given again whose earlier body still lives in the process
 NO_WORDS: Words = frozenset()
 BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
 
@@ -72,6 +76,7 @@ class Ended:
     ledger: tuple[str, tuple[int, int, int] | None] | None = None
     run: Run | None = None
     ended: ends.Ended | None = None
+    line: tuple[str, str] | None = None  # name and reason of a line for the trail, where the move is made
 
 
 class Worker:
@@ -106,6 +111,7 @@ class Worker:
         self.running: dict[str, Run] = {}
         self.flusher = Flusher(store, interval=settings.flush_interval)
         self.executor: Executor = LocalExecutor(self.slots)
+        self.remote = Remote(tasks, self, settings, limit=self.slots)
         self.away: str | None = None
         self.points = points.from_environment()
         self._middleware = list(middleware)
@@ -160,6 +166,12 @@ class Worker:
                 failures += 1
                 await self._wait_out(error, failures)
                 continue
+            except Exception as error:
+                if burst:
+                    raise
+                failures += 1
+                await self._wait_out(error, failures)
+                continue
             await self._compare()
             if burst and turn.claimed == 0 and await self._nothing_left(due_only=due_only):
                 return
@@ -178,19 +190,28 @@ class Worker:
             for job_id in found.overtaken:
                 run = self.running.get(job_id)
                 if run is not None and run.claim.run_no == running[job_id]:
-                    run.recorder.overtaken = True
-                    if run.task.is_async:
-                        run.cancel_coroutine()
+                    run.overtake()
 
     async def _tick(self) -> None:
-        """Say once a second that the loop turns."""
-        while self.life is not None:
-            self.life.tick(list(self.running)[:5], self.children())
+        """Say once a second that the loop turns, and look for bodies that give no sign of life."""
+        while True:
+            try:
+                if self.life is not None:
+                    self.life.tick(list(self.running)[:5], self.children())
+                for run in list(self.running.values()):
+                    self._stop_where_stuck(run)
+            except Exception:
+                _log.exception("a tick of the worker failed; the next one follows")
             await asyncio.sleep(TICK)
+
+    def _stop_where_stuck(self, run: Run) -> None:
+        limit = run.task.stall_timeout
+        if limit is not None and run.stop.cause is None and run.silent_for() > limit:
+            run.request_stop(StopCause.STALL)
 
     def children(self) -> list[int]:
         """Process ids of executor children, to be ended when this process is gone."""
-        return []
+        return self.remote.processes.pids()
 
     async def _wait(self) -> None:
         if self._ended:
@@ -201,10 +222,12 @@ class Worker:
             async with asyncio.timeout(self.settings.poll_interval):
                 await self._wanted.wait()
 
-    async def _wait_out(self, error: StoreError, failures: int) -> None:
-        if self.away is None:
+    async def _wait_out(self, error: Exception, failures: int) -> None:
+        if self.away is None and isinstance(error, StoreError):
             _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
-        self.away = str(error)
+        elif self.away is None:
+            _log.error("a turn of the worker failed and is repeated", exc_info=error)
+        self.away = str(error) or type(error).__name__
         first, longest = BACK_OFF
         delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
         await asyncio.sleep(delay)
@@ -360,13 +383,29 @@ class Worker:
     def _settle(self, conn: Connection, ended: list[Ended], now: Any) -> list[Ended]:
         ledgers = {one.move.job_id: one.ledger for one in ended if one.ledger is not None}
         for one in ended:
+            self._let_cancel_win(conn, one, now)
             if one.records is not None:
                 runs.write(conn, self.store.dialect, one.records, now)
         moved = [one.move for one in ended]
         refused = {id(move) for move in jobs.apply(conn, self.store.dialect, moved, now, ledgers=ledgers)}
+        lines = [
+            events.note(one.move.job_id, now, one.line[0], run_no=one.move.run_no, actor="engine", reason=one.line[1])
+            for one in ended
+            if one.line is not None and id(one.move) not in refused
+        ]
+        events.append(conn, self.store.dialect, lines)
         if any(move.frees_unit or move.to is Status.PENDING for move in moved):
             self.store.wake.need()
         return [one for one in ended if id(one.move) in refused]
+
+    def _let_cancel_win(self, conn: Connection, one: Ended, now: Any) -> None:
+        """A person may have cancelled what a limit stopped, before the worker was told of it."""
+        if one.move.name != "stopped" or one.move.to is Status.CANCELLED or one.run is None or one.ended is None:
+            return
+        row = jobs.get(conn, one.move.job_id, lock=True)
+        if row is not None and row.run_no == one.move.run_no and row.stop_cause == StopCause.CANCEL:
+            one.run.stop.cause = row.stop_cause
+            one.move = finish(one.run, one.ended, self.id, now).move
 
     async def _write_alone(self, ended: list[Ended]) -> None:
         for one in ended:
@@ -424,6 +463,20 @@ class Worker:
     # -- one run -------------------------------------------------------------------------------------
 
     def _start(self, claim: Claim) -> None:
+        """Begin a run; whatever is wrong with it, the others of the same claim begin too."""
+        try:
+            self._begin(claim)
+        except Exception as error:
+            _log.exception("job %s could not be begun", claim.id)
+            self.running.pop(claim.id, None)
+            ended = refused_arguments(error)
+            move = ends.decide(subject_of(claim, self.id), ended, ends.NO_ITEMS, Retry(), self.store.now())
+            self._end(Ended(move))
+
+    def _begin(self, claim: Claim) -> None:
+        if claim.id in self.running:
+            self._not_beside_itself(claim)
+            return
         task = self.tasks.find(claim.task)
         if task is None:
             self._not_known(claim)
@@ -437,6 +490,7 @@ class Worker:
             timeout=options.get("timeout", task.timeout),
             recorder=Recorder(claim, self.flusher, log_limit=self.settings.log_limit, points=self.points),
             executor=self.executor,
+            remote=self.remote if task.executor == "process" else None,
             on_stop=self._stop_requested,
         )
         self.running[claim.id] = run
@@ -465,15 +519,23 @@ class Worker:
         self._over(run, ended)
 
     def _understand(self, run: Run, error: BaseException | None) -> ends.Ended:
-        if isinstance(error, asyncio.CancelledError) and self._stopping and run.stop.cause is None:
+        stopped = isinstance(error, StopSignal) or (error is not None and run.task.is_async)
+        if stopped and run.stop.shutdown and run.stop.cause is None:
             return ends.HandedBack("interrupted by shutdown")
         if isinstance(error, StoreError) and not run.body_ended:
             return ends.HandedBack(f"the store was away: {error}")
         return understand(run, error, self.settings)
 
+    def _not_beside_itself(self, claim: Claim) -> None:
+        """The store gave the job away while its body lives here, and back to us: not before that body has ended."""
+        reason = "the body of an earlier run still ends in this worker"
+        at = self.store.now() + timedelta(seconds=BESIDE_ITSELF)
+        self._end(Ended(job_moves.handed_back(subject_of(claim, self.id), at, reason=reason)))
+
     def _over(self, run: Run, ended: ends.Ended) -> None:
         claim = run.claim
-        self.running.pop(claim.id, None)
+        if self.running.get(claim.id) is run:
+            del self.running[claim.id]
         if claim.suspect:
             self._suspect_at = float("-inf")  # it has ended in order, so the next one need not wait for its second
         self._per_queue[claim.queue] -= 1
@@ -519,8 +581,6 @@ class Worker:
         ended = ends.NotKnownHere(failure.to_json(), failure.fingerprint, self.settings.put_back_delay, final)
         if claim.put_backs == 0:
             _log.warning("job %s asks for the task '%s', which this worker does not know", claim.id, claim.task)
-        from jobtrail.job.retry import Retry  # noqa: PLC0415 - seldom
-
         move = ends.decide(subject_of(claim, self.id), ended, ends.NO_ITEMS, Retry(), self.store.now())
         self._end(Ended(move))
 
@@ -529,7 +589,10 @@ class Worker:
         cause = StopCause(run.stop.cause or "timeout")
         job = replace(subject_of(run.claim, self.id), stop_cause=None)
         move = job_moves.stop_requested(job, self.store.now(), cause=cause, actor="engine", reason=f"{cause} limit")
-        self._end(Ended(move))
+        line = None
+        if cause is StopCause.STALL:
+            line = ("stuck", f"no sign of life for {run.silent_for():.0f} s")
+        self._end(Ended(move, line=line))
 
     # -- steps (the context's `StepStore`) -------------------------------------------------------------
 
@@ -567,12 +630,12 @@ class Worker:
     async def _shut_down(self) -> None:
         """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
         self._stopping = True
+        self.remote.processes.release()
         if self.life is not None:
             await asyncio.to_thread(self.life.stopping)
         await self._drain(self.settings.graceful_shutdown_timeout, may_end_at_once=True)
         for run in list(self.running.values()):
-            if run.task.is_async:
-                run.cancel_coroutine()
+            run.leave()
         await self._drain(0.2 if self._at_once else self.settings.cancel_timeout)
         for run in list(self.running.values()):
             self._hand_back(run)
@@ -581,6 +644,7 @@ class Worker:
         if self.life is not None:
             await asyncio.to_thread(self.life.stop_beating)
         self.executor.close()
+        await asyncio.to_thread(self.remote.processes.close)
 
     async def _drain(self, seconds: float, *, may_end_at_once: bool = False) -> None:
         end = time.monotonic() + seconds
@@ -600,6 +664,7 @@ class Worker:
     def _hand_back(self, run: Run) -> None:
         """The body ignores everything: its records stand, the run is given back, what it still says is refused."""
         self.running.pop(run.claim.id, None)
+        run.abandon()
         run.recorder.overtaken = True
         handed = ends.HandedBack("interrupted by shutdown")
         decided = finish(run, handed, self.id, self.store.now())

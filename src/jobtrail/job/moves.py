@@ -305,9 +305,10 @@ def forced(job: Subject, now: datetime, *, actor: str, error: str | None = None,
     return _move("forced", job, to, values, leaves=(S.CANCELLING,), actor=actor, reason=reason, keeps_unit=True)
 
 
-def body_returned(job: Subject) -> Move:
-    """The body of a forced end has really ended: the unit is free."""
-    return _move("body_returned", job, job.status, {"body_running": False}, detail=_run_detail(job))
+def body_returned(job: Subject, *, actor: str = WORKER, reason: str | None = None) -> Move:
+    """The body of a forced end has really ended, or its process has: the unit is free."""
+    values = {"body_running": False}
+    return _move("body_returned", job, job.status, values, actor=actor, reason=reason, detail=_run_detail(job))
 
 
 # -- recovery ----------------------------------------------------------------------------------------

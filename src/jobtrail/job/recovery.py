@@ -33,13 +33,14 @@ class Lost:
     policy: Retry | None = None
 
 
-def charged(lost: Sequence[Lost]) -> str | None:
-    """The id of the job that killed its process, as far as that can be told: the only one that ran in it, or the
-    only one that had been suspected before (a suspect never runs beside another suspect).
+def charged(ran: Sequence[tuple[str, bool]]) -> str | None:
+    """The id of the job that killed its process, as far as that can be told; ``ran`` are (id, suspect) of all in it.
+
+    It is the only one, or the only one that had been suspected before (a suspect never runs beside another).
     """
-    if len(lost) == 1:
-        return lost[0].job.id
-    suspects = [one.job.id for one in lost if one.job.suspect]
+    if len(ran) == 1:
+        return ran[0][0]
+    suspects = [job_id for job_id, suspect in ran if suspect]
     return suspects[0] if len(suspects) == 1 else None
 
 
