@@ -336,6 +336,7 @@ def subject_of(claim: Claim, worker: str, stop: Stop | None = None) -> Subject:
         started_at=claim.started_at,
         worker=worker,
         put_backs=claim.put_backs,
+        hand_backs=claim.hand_backs,
         suspect=claim.suspect,
     )
 

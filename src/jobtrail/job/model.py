@@ -150,6 +150,7 @@ class Claim:
     continues: str | None
     mode: str | None
     put_backs: int
+    hand_backs: int
     context: str | None
     suspect: bool
     started_at: datetime

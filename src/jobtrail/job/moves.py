@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 S = Status
+FREE_HAND_BACKS = 100
 PROGRAM, WORKER, UPKEEP = "program", "worker", "upkeep"
 
 # name of the move -> (states it may leave, states it may reach)
@@ -208,10 +209,10 @@ def put_back(job: Subject, run_at: datetime, *, reason: str) -> Move:
 
 
 def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER) -> Move:
-    """The run ended through no fault of the job: not charged, the trail says why."""
+    """The run ended through no fault of the job: not charged (the first hundred times), the trail says why."""
     values = {
         "run_at": now,
-        "attempt": job.attempt - 1,
+        "attempt": job.attempt - 1 if job.hand_backs < FREE_HAND_BACKS else job.attempt,
         "hand_backs": job.hand_backs + 1,
         "continues": Continues.REST.value,
         "retry_reason": reason,

@@ -106,7 +106,7 @@ def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datet
         return moves.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
     if isinstance(ended, NotKnownHere):
         return _not_known(job, ended, now)
-    return moves.handed_back(job, now, reason=ended.reason)
+    return _handed_back(job, ended, policy, now)
 
 
 def _returned(job: Subject, ended: Returned, ledger: Ledger, policy: Retry, now: datetime) -> Move:
@@ -161,6 +161,17 @@ def _given_up(job: Subject, ended: Ended, policy: Retry, now: datetime) -> Move:
         fingerprint=failure.fingerprint,
         retry_at=now + timedelta(seconds=seconds) if again else None,
         reason=failure.message,
+    )
+
+
+def _handed_back(job: Subject, ended: HandedBack, policy: Retry, now: datetime) -> Move:
+    """Free of charge a hundred times; after that a hand-back is an attempt like any other."""
+    free = job.hand_backs < moves.FREE_HAND_BACKS
+    if free or policy.next_attempt_allowed(job.attempt, job.max_attempts):
+        return moves.handed_back(job, now, reason=ended.reason)
+    failure = describe(RuntimeError(f"handed back {job.hand_backs} times: {ended.reason}"))
+    return moves.finished(
+        job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=ended.reason
     )
 
 

@@ -34,6 +34,7 @@ CLAIMED = (
     "continues",
     "mode",
     "put_backs",
+    "hand_backs",
     "context",
     "suspect",
 )

@@ -154,7 +154,7 @@ def _insert_unless_taken(conn: Connection, table: Table, key: Any, values: dict[
 def _meet_active(
     conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime
 ) -> Submitted | None:
-    query = select(jobs.c.id, jobs.c.args, jobs.c.continues, jobs.c.mode).where(jobs.c.unit_lock == new.unit)
+    query = select(jobs.c.id, jobs.c.args, jobs.c.status).where(jobs.c.unit_lock == new.unit)
     if dialect.name == "postgresql" and rules.if_active == "queue":
         query = query.with_for_update()
     holder = conn.execute(query).first()
@@ -164,7 +164,8 @@ def _meet_active(
         return Submitted(new.id, created=True)  # the try before this one was committed, its answer was lost
     if rules.if_active == "queue":
         return _queue_behind(conn, dialect, new, holder.id, now)
-    if rules.if_active == "raise" or holder.args != new.args or new.mode is not None:
+    ended = holder.status in FINAL_STATES  # by force, and its body still runs
+    if ended or rules.if_active == "raise" or holder.args != new.args or new.mode is not None:
         return Submitted(holder.id, created=False, in_way=holder.id, why="active")
     return Submitted(holder.id, created=False)
 
