@@ -44,5 +44,11 @@ def run(text, folder):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("JOBTRAIL_")}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
-        [sys.executable, "example.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=80, check=False
+        [sys.executable, "example.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
     )

@@ -29,6 +29,8 @@ def test_the_commands_it_names_exist():
     assert targets == {"demo", "test"}
     assert all(f"\n{target}:" in makefile for target in targets)
     words = {line.split()[3] for line in shell.splitlines() if line.startswith("jobtrail --app")}
-    known = subprocess.run([sys.executable, "-m", "jobtrail", "--help"], capture_output=True, text=True, check=True).stdout
+    known = subprocess.run(
+        [sys.executable, "-m", "jobtrail", "--help"], capture_output=True, text=True, check=True
+    ).stdout
     assert len(words) == 6
     assert all(f"\n  {word} " in known for word in words), words
