@@ -41,6 +41,7 @@ class JobTrail:
         self.state = SimpleNamespace()
         self.middleware: list[Middleware] = list(middleware)
         self.service = Service(self.store, self.tasks, self.settings)
+        self.service.state = self.state
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ JobTrailError
 ├── JobFailed                         ``result()`` of a job that did not succeed
 ├── ResultTimeout (also TimeoutError) ``result()`` waited and the job still goes on
 ├── InputChanged                      the file is not the one that was submitted
+├── ProcessDied                       the child process that ran the body ended before it
 ├── StepError                         a step whose result cannot be kept
 └── StoreError                        the database
     ├── StoreUnavailable              cannot be reached, locked, read-only
@@ -116,6 +117,10 @@ class ResultTimeout(JobTrailError, TimeoutError):  # noqa: N818
 
 class InputChanged(JobTrailError):  # noqa: N818
     """The input file's content is not the one that was submitted."""
+
+
+class ProcessDied(JobTrailError):
+    """The child process of a task with ``executor="process"`` ended before the body did; the message says how."""
 
 
 class StepError(JobTrailError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from jobtrail.job.items import FailedItemsLimit
 
-    from .recorder import Recorder
+    from .recorder import Reports
 
 T = TypeVar("T")
 REASON_LIMIT = 1000  # bytes
@@ -79,7 +79,7 @@ class ItemLoop(Generic[T]):
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: Reports,
         values: Iterable[T],
         *,
         key: Callable[[T], Any],

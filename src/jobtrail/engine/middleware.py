@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import RetryableError, RetrySignal
 from jobtrail.job.model import StopCause
 
+from .remote import RemoteError
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -64,6 +66,9 @@ async def retry_middleware(run: Run, call_next: CallNext) -> Any:
     except RetrySignal as signal:
         asked = RetryableError(str(signal), delay=signal.delay)
         run.decide_retry(allowed=True, delay=run.policy.delay(run.claim.attempt, asked))
+        raise
+    except RemoteError as error:
+        run.decide_retry(allowed=error.allowed, delay=error.delay)
         raise
     except Exception as error:
         run.decide_retry(allowed=run.policy.allows(error), delay=run.policy.delay(run.claim.attempt, error))

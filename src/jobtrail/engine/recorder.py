@@ -87,6 +87,8 @@ class Recorder:
         self._records: Records | None = None  # most runs report nothing, so nothing is made for them
         self._book: LogBook | None = None
         self._dirty = False
+        self._last: Records | None = None
+        self.in_flight = False
         self._progress = Progress()
         self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior) if prior else {}
         self._own: dict[tuple[str, str], ItemOutcome] = {}
@@ -183,9 +185,25 @@ class Recorder:
             self._records = None
         return taken or None
 
+    def take_last(self) -> Records | None:
+        """`take` at the run's end. What the flusher is writing in this moment comes before it, or back into it."""
+        with self._flusher.order:
+            last = self.take()
+            with self._lock:
+                if last is None and self.in_flight:
+                    last = Records(self.claim.id, self.claim.run_no, self.claim.ledger)
+                self._last = last
+        return last
+
     def give_back(self, records: Records) -> None:
-        """The write failed: these come first in the next one."""
+        """The write failed: these come first in the next one, or in what is written with the run's end."""
         with self._lock:
+            if self._last is not None:
+                self._last.items[:0] = records.items
+                self._last.progress = self._last.progress or records.progress
+                self._last.log[:0] = records.log
+                self._last.forget_log[:0] = records.forget_log
+                return
             newer, self._records = self._records, records
             if newer is not None:
                 records.items += newer.items
@@ -253,6 +271,8 @@ class Flusher:
         self._store = store
         self._interval = interval
         self._lock = threading.Lock()
+        # Held from taking records until they stand in the writer's queue, so that a run's end comes behind them.
+        self.order = threading.Lock()
         self._waiting: dict[int, Recorder] = {}
         self._wanted = threading.Event()
         self._stopping = threading.Event()
@@ -280,24 +300,30 @@ class Flusher:
 
     def write(self, recorders: list[Recorder]) -> None:
         """Write for these runs in one transaction; a run that was overtaken is told so."""
-        taken = [(recorder, recorder.take()) for recorder in recorders]
-        full = [(recorder, records) for recorder, records in taken if records is not None]
-        full.sort(key=lambda pair: pair[1].job_id)
-        if not full:
-            return
-
-        def operation(conn: Connection) -> list[bool]:
-            now = self._store.now()
-            return [runs.write(conn, self._store.dialect, records, now) for _, records in full]
-
+        with self.order:
+            taken = [(recorder, recorder.take()) for recorder in recorders]
+            full = [(recorder, records) for recorder, records in taken if records is not None]
+            full.sort(key=lambda pair: pair[1].job_id)
+            if not full:
+                return
+            for recorder, _ in full:
+                recorder.in_flight = True
+            future = self._store.writer.start(partial(self._write_all, full=full))
         try:
-            written = self._store.write(operation)
+            written = future.result()
         except BaseException:
             for recorder, records in full:
                 recorder.give_back(records)
             raise
+        finally:
+            for recorder, _ in full:
+                recorder.in_flight = False
         for (recorder, _), held in zip(full, written, strict=True):
             recorder.overtaken = recorder.overtaken or not held
+
+    def _write_all(self, conn: Connection, full: list[tuple[Recorder, Records]]) -> list[bool]:
+        now = self._store.now()
+        return [runs.write(conn, self._store.dialect, records, now) for _, records in full]
 
     def start(self) -> None:
         """Repeat `run_once` in a thread until `stop`."""

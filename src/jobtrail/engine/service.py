@@ -50,6 +50,7 @@ class Service:
         self.tasks = tasks
         self.settings = settings
         self.submitter = new_id()
+        self.state: Any = None  # the application's own, for bodies in child processes
         self._ready = False
         self._readable = False
         self._workers: set[Worker] = set()

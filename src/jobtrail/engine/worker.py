@@ -541,7 +541,7 @@ class Worker:
         self._per_queue[claim.queue] -= 1
         decided = finish(run, ended, self.id, self.store.now())
         self.flusher.forget(run.recorder)
-        records = run.recorder.take()
+        records = run.recorder.take_last()
         ledger = (claim.ledger, decided.ledger_counts) if claim.unit else None
         self._end(Ended(decided.move, records, ledger, run, ended))
 
@@ -668,7 +668,7 @@ class Worker:
         run.recorder.overtaken = True
         handed = ends.HandedBack("interrupted by shutdown")
         decided = finish(run, handed, self.id, self.store.now())
-        self._ended.append(Ended(decided.move, run.recorder.take()))
+        self._ended.append(Ended(decided.move, run.recorder.take_last()))
 
     async def _write_rest(self) -> None:
         for attempt in range(1, 6):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
+EXECUTORS = ("local", "process")
+LEAST_MEMORY = 32 * 1_048_576
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)i?B?\s*", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 CONTEXT_NAMES = ("Context", "AsyncContext")
 
 
@@ -37,6 +42,8 @@ class Task:
     on_interrupt: str = "requeue"
     on_input_change: str = "fail"
     executor: str = "local"
+    memory_limit: int | None = None
+    max_jobs_per_child: int = 100
     aliases: tuple[str, ...] = ()
     middleware: tuple[Any, ...] = ()
     secret: frozenset[str] = frozenset()
@@ -189,6 +196,18 @@ def choice_option(name: str, value: Any, choices: Iterable[str]) -> str:
     return chosen
 
 
+def bytes_option(name: str, value: Any) -> int | None:
+    """A size: a number of bytes, or a text such as "512MB" (1 MB is 1,048,576 bytes), or None for no limit."""
+    if value is None:
+        return None
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else value
+    if isinstance(count, bool) or not isinstance(count, int) or count < LEAST_MEMORY:
+        message = f"{name} must be a number of bytes from {LEAST_MEMORY:,} on or a text such as '512MB'; it is {value!r}"
+        raise InvalidOption(message)
+    return count
+
+
 def name_option(name: str, value: Any) -> str:
     """A short printable name without line breaks."""
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -203,13 +222,35 @@ def _check_options(task: Task) -> None:
     priority_option(task.priority)
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
+    choice_option("executor", task.executor, EXECUTORS)
+    _check_process_options(task)
     set_ = object.__setattr__
+    set_(task, "memory_limit", bytes_option("memory_limit", task.memory_limit))
     set_(task, "retry", coerce_retry(task.retry))
     set_(task, "timeout", seconds_option("timeout", task.timeout))
     set_(task, "stall_timeout", seconds_option("stall_timeout", task.stall_timeout))
     limit = task.max_failed_items
     if limit is not None and not isinstance(limit, FailedItemsLimit):
         set_(task, "max_failed_items", FailedItemsLimit.parse(limit))
+
+
+def _check_process_options(task: Task) -> None:
+    jobs = task.max_jobs_per_child
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        message = f"max_jobs_per_child must be a whole number from 1 on; it is {jobs!r}"
+        raise InvalidOption(message)
+    if task.executor != "process":
+        if task.memory_limit is not None:
+            message = f"the task '{task.name}' has a memory_limit, which only a process of its own can keep: give it executor='process'"
+            raise InvalidOption(message)
+        return
+    where = getattr(task.function, "__qualname__", "<unknown>")
+    if "<" in where or not getattr(task.function, "__module__", None):
+        message = (
+            f"the task '{task.name}' has executor='process', but a child process cannot find {where}: "
+            "define it at the top level of a module (or in a class there), not inside a function"
+        )
+        raise InvalidOption(message)
 
 
 class Tasks:

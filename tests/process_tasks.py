@@ -1,0 +1,326 @@
+"""Tasks that run in child processes; a child imports this module to find them."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from jobtrail import AsyncContext, Context, JobTrail, Partial, PermanentError, RetryableError, Snooze
+
+app = JobTrail("sqlite:///never-opened.db")
+app.state.word = "of the child"
+AT_ONCE = {"attempts": 2, "wait": {"kind": "fixed", "seconds": 0}}
+log = logging.getLogger("process_tasks")
+
+
+def task(**options):
+    return app.task(executor="process", **options)
+
+
+# -- reports -------------------------------------------------------------------------------------------
+
+
+@task()
+def who(ctx: Context, *, word: str = "x"):
+    return {"pid": os.getpid(), "parent": os.getppid(), "word": word, "state": ctx.state.word, "attempt": ctx.attempt}
+
+
+@task()
+def about(ctx: Context):
+    file = ctx.file.name if ctx.file else None
+    return [ctx.job, ctx.source, str(ctx.period), file, ctx.max_attempts, ctx.run_no]
+
+
+@task()
+def no_context(number):
+    return number * 2
+
+
+@task()
+def loop(ctx: Context, *, count: int, bad: list[int] = (), durable: bool = False):
+    for item in ctx.items(range(count), durable=durable):
+        with item:
+            if item.value in bad:
+                raise ValueError(f"bad {item.value}")
+    ctx.set_progress(100, "looped", {"count": count})
+    return count
+
+
+@task()
+async def aloop(ctx: AsyncContext, *, count: int):
+    for item in ctx.items(range(count), name="numbers"):
+        with item:
+            await asyncio.sleep(0)
+    return await ctx.step("sum", sum, list(range(count)))
+
+
+@task()
+def left_early(ctx: Context, *, reason: str | None = None):
+    for item in ctx.items(range(10)):
+        with item:
+            pass
+        if item.value == 3:
+            break
+    if reason:
+        ctx.stop(reason)
+
+
+@task(retry=AT_ONCE)
+def steps(ctx: Context, *, path: str):
+    def download():
+        with open(path, "a") as file:
+            file.write("downloaded\n")
+        return [1, 2, 3]
+
+    rows = ctx.step("download", download)
+    if ctx.attempt == 1:
+        for item in ctx.items(rows):
+            with item:
+                if item.value == 3:
+                    raise RetryableError("once more", delay=0)
+    given = [item.value for item in entered(ctx.items(rows))]
+    return [rows, given]
+
+
+def entered(items):
+    for item in items:
+        with item:
+            yield item
+
+
+@task()
+def talks(ctx: Context):
+    ctx.log.info("by the job's logger")
+    log.warning("by a logger of the module")
+    ctx.set_progress(done=5, total=10, message="half")
+    return None
+
+
+@task()
+def partial():
+    return Partial({"rows": 3}, "two were missing")
+
+
+@task()
+def snoozes(ctx: Context):
+    return "awake" if ctx.run_no > 1 else Snooze(0.0, "later")
+
+
+@task()
+def not_json():
+    return {"fine": 1, "thing": object()}
+
+
+@task(retry=AT_ONCE)
+def asks_again(ctx: Context):
+    if ctx.attempt == 1:
+        ctx.request_retry(0, "not yet")
+    return "done"
+
+
+# -- bodies that do not end ----------------------------------------------------------------------------
+
+
+@task(timeout=0.5)
+def sleeps_too_long(ctx: Context, *, seconds: float = 60):
+    try:
+        time.sleep(seconds)
+    finally:
+        ctx.log.info("the sleep was left")
+
+
+@task(timeout=0.5)
+def blocks_in_c():
+    ctypes.PyDLL(None).sleep(60)  # holds the interpreter's lock
+
+
+@task(timeout=0.5, retry=AT_ONCE)
+def never_listens():
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            time.sleep(1)
+        except BaseException:
+            pass
+
+
+@task()
+def until_cancelled(ctx: Context):
+    ctx.on_cleanup(lambda: ctx.log.info("cleaned up"))
+    ctx.set_progress(1, "begun")
+    while True:
+        ctx.check_cancelled()
+        time.sleep(0.01)
+
+
+@task()
+async def acancelled(ctx: AsyncContext):
+    ctx.set_progress(1, "begun")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        ctx.log.info("cancelled in the coroutine")
+        raise
+
+
+@task()
+def deaf(ctx: Context, *, children: bool = False):
+    if children:
+        started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        ctx.set_progress(1, str(started.pid))
+    else:
+        ctx.set_progress(1, str(os.getpid()))
+    time.sleep(0.5)
+    ctypes.PyDLL(None).sleep(60)
+
+
+@task()
+def naps(*, seconds: float = 0.3):
+    began = time.time()
+    time.sleep(seconds)
+    return [began, time.time()]
+
+
+# -- bodies that take their process with them ----------------------------------------------------------
+
+
+@task(retry=AT_ONCE)
+def kills_itself(ctx: Context):
+    ctx.log.info("the last words")
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(retry=AT_ONCE)
+def exits_hard(code: int = 3):
+    os._exit(code)
+
+
+@task(retry=AT_ONCE)
+def dies_once(ctx: Context):
+    for item in ctx.items(range(3), durable=True):
+        with item:
+            if ctx.attempt == 1 and item.value == 2:
+                os.kill(os.getpid(), signal.SIGSEGV)
+    return "alive"
+
+
+@task(memory_limit="128MB", max_jobs_per_child=2)
+def hungry(*, megabytes: int):
+    data = bytearray(megabytes * 1_048_576)
+    return len(data)
+
+
+@task(memory_limit="96MB")
+def hungry_beside_the_heap():
+    import mmap
+
+    shared = mmap.mmap(-1, 600 * 1_048_576)
+    for place in range(0, len(shared), 4096):
+        shared[place] = 1
+        if place % (4 << 20) == 0:
+            time.sleep(0.02)
+
+
+@task(max_jobs_per_child=2)
+def pid():
+    return os.getpid()
+
+
+# -- exceptions ----------------------------------------------------------------------------------------
+
+
+class NeedsMore(Exception):
+    def __init__(self, code, *, where):
+        super().__init__(code)
+        self.where = where
+
+
+class HoldsALock(Exception):
+    def __init__(self):
+        super().__init__("locked")
+        self.lock = threading.Lock()
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class Enormous(Exception):
+    def __str__(self):
+        return "x" * 50_000_000
+
+
+class Own(BaseException):
+    pass
+
+
+def looping():
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+    return one
+
+
+def local_class():
+    class Local(Exception):
+        pass
+
+    return Local("made inside")
+
+
+RAISED = {
+    "plain": (lambda: ValueError("plain"), "plain"),
+    "extra": (lambda: NeedsMore(5, where="here"), "5"),
+    "lock": (HoldsALock, "locked"),
+    "unprintable": (Unprintable, "<unprintable Unprintable>"),
+    "enormous": (Enormous, "xxx"),
+    "group": (lambda: ExceptionGroup("many", [ValueError(str(n)) for n in range(1000)]), "many"),
+    "loop": (looping, "one"),
+    "local": (local_class, "made inside"),
+    "nul": (lambda: ValueError("a\x00b\ud800c"), "a"),
+    "exit 0": (lambda: SystemExit(0), "job called exit (0)"),
+    "exit 3": (lambda: SystemExit(3), "job called exit (3)"),
+    "exit text": (lambda: SystemExit("bye"), "bye"),
+    "keyboard": (KeyboardInterrupt, "KeyboardInterrupt"),
+    "generator": (GeneratorExit, "GeneratorExit"),
+    "own": (lambda: Own("mine"), "mine"),
+    "cancelled": (asyncio.CancelledError, "nobody had asked"),
+    "stop iteration": (lambda: StopIteration(5), ""),
+}
+
+
+@task(retry=AT_ONCE)
+def raises(name: str):
+    raise RAISED[name][0]()
+
+
+@task()
+async def araises(name: str):
+    raise RAISED[name][0]()
+
+
+@task(retry={"attempts": 5, "wait": {"kind": "fixed", "seconds": 0}})
+def permanent():
+    raise PermanentError("no use")
+
+
+@task(retry={"attempts": 3})
+def retryable(ctx: Context):
+    if ctx.attempt == 1:
+        raise RetryableError("busy", delay=0.05)
+    return ctx.attempt
+
+
+@app.task
+def local_pid():
+    return os.getpid()
