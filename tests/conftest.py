@@ -1,33 +1,80 @@
-"""What every test may use: a PostgreSQL server, and an honest word about what was left out."""
+"""What every test may use: a PostgreSQL server, a fresh database of each kind, and an honest word about what was left out."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from services import Unavailable, forget_old, postgres
+from services import Unavailable, forget_old, fresh_database, postgres, skip_or_fail
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The address of a server in which databases may be created; without one the test is skipped, in CI it fails."""
-    pytest.importorskip("psycopg")
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        skip_or_fail("psycopg is not installed")
     try:
         with postgres() as address:
             forget_old(address)
             yield address
     except Unavailable as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+        skip_or_fail(str(error))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The address of a PostgreSQL database without tables, for one test."""
+    with fresh_database(postgres_server) as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables, once of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'jobs.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a PostgreSQL, so that nobody has to remember to."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        values = call.params.values() if call else ()
+        if "postgres_server" in getattr(item, "fixturenames", ()) or "postgresql" in [
+            v for v in values if isinstance(v, str)
+        ]:
+            item.add_marker("postgres")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Half a surrogate in a captured log must not end the worker that reports it: xdist sends nothing but UTF-8."""
+    return _sendable((yield))
+
+
+def _sendable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sendable(name): _sendable(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_sendable(one) for one in value)
+    return value
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line that says what was skipped, and why."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    reasons = Counter(_reason(report) for report in skipped)
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
     if reasons:
         told = "; ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
         terminalreporter.write_line(f"skipped: {told}")
@@ -36,15 +83,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _reason(report: pytest.TestReport) -> str:
     where = report.longrepr
     return str(where[2] if isinstance(where, tuple) else where).removeprefix("Skipped: ")
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    """What a test printed may hold lone surrogates, which cannot be sent from a test process to the next."""
-    outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]
-    report.sections = [(name, _sendable(text)) for name, text in report.sections]
-
-
-def _sendable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
