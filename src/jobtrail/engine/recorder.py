@@ -10,6 +10,7 @@ import logging
 import math
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StoreError
