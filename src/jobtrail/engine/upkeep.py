@@ -6,6 +6,7 @@ that was paused in the middle changes nothing that has changed meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import defaultdict
@@ -15,6 +16,7 @@ from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.errors import StoreUnavailable
 from jobtrail.job import moves, recovery
 from jobtrail.job.failure import describe
 from jobtrail.job.recovery import Lost
@@ -168,7 +170,9 @@ class Upkeep:
 
     def _lost(self, row: JobRow) -> Lost:
         task = self._tasks.find(row.task)
-        options: dict[str, Any] = loads(row.options) if row.options else {}
+        options: dict[str, Any] = {}
+        with contextlib.suppress(ValueError):  # what cannot be read fails when the job is begun, where it is shown
+            options = loads(row.options) if row.options else {}
         wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
         return Lost(subject(row), wanted, task.retry if task else None)
 
@@ -185,6 +189,8 @@ class Upkeep:
             return 0, 0
         try:
             return self._store.write(lambda conn: self._apply(conn, ordered)), 0
+        except StoreUnavailable:
+            raise
         except Exception as error:
             if len(ordered) == 1:
                 _log.warning("job %s could not be recovered: %s", ordered[0][0].job_id, error)
@@ -198,6 +204,8 @@ class Upkeep:
     def _handle_one(self, planned: list[Move]) -> tuple[int, int]:
         try:
             return self._store.write(lambda conn: self._apply(conn, [planned])), 0
+        except StoreUnavailable:
+            raise
         except Exception as error:
             _log.warning("job %s could not be recovered: %s", planned[0].job_id, error)
             return 0, 1
