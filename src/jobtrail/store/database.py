@@ -97,6 +97,11 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
+    def before_fork(self) -> None:
+        """Close what is idle: SQLite's locks live in the process's memory, and a child would inherit them."""
+        if self.is_sqlite:
+            self.engine.dispose()
+
     def forget_connections(self) -> None:
         """In a forked child: leave the parent's connections alone and begin anew."""
         self.engine.dispose(close=False)
@@ -140,9 +145,23 @@ def _engine(url: URL) -> Engine:
     return engine
 
 
+def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
+    """SQLite does not wait at this switch, however long its busy timeout: processes that start together must."""
+    end = time.monotonic() + SQLITE_BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(cursor)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA temp_store = MEMORY")
@@ -198,10 +217,15 @@ def _postgres_sentence(error: DBAPIError, url: URL) -> str | None:
     return None
 
 
+def _before_fork() -> None:
+    for database in list(_open):
+        database.before_fork()
+
+
 def _after_fork_in_child() -> None:
     for database in list(_open):
         database.forget_connections()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)

@@ -36,6 +36,7 @@ T = TypeVar("T")
 GROUP = 200
 LOCK_TIMEOUT = "100ms"
 SIDE_LOCK_TIMEOUT = "60s"
+FORK_WAIT = 5.0  # seconds that a fork waits for a write to end
 SIDE_CONNECTIONS = 4
 
 _log = logging.getLogger("jobtrail.store")
@@ -90,6 +91,7 @@ class Writer:
         self._side: ThreadPoolExecutor | None = None
         self._pools_lock = threading.Lock()
         self._pid = os.getpid()
+        self._held_for_fork = False
 
     # -- for callers ---------------------------------------------------------------------------------
 
@@ -342,6 +344,21 @@ class Writer:
             with contextlib.suppress(Exception):
                 conn.close()
 
+    def before_fork(self) -> None:
+        """SQLite keeps the locks of its files in the process's memory, which a child inherits: let go of all of them."""
+        if self.database.is_sqlite:
+            self._held_for_fork = self._turn.acquire(timeout=FORK_WAIT)
+            if self._held_for_fork:
+                self._drop_connection()
+
+    def after_fork_in_parent(self) -> None:
+        """The parent goes on."""
+        if self._held_for_fork:
+            self._held_for_fork = False
+            self._turn.release()
+            if self._queue:
+                self._pool().submit(self._write_if_idle)
+
     def after_fork(self) -> None:
         """In a forked child: the parent's lock, queue and connection are not ours."""
         if self._conn is not None:
@@ -379,10 +396,22 @@ def _connection_is_gone(error: BaseException) -> bool:
     return error.connection_invalidated or gone or (state is None and type(error.orig).__name__ == "OperationalError")
 
 
+def _before_fork() -> None:
+    for writer in list(_writers):
+        writer.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for writer in list(_writers):
+        writer.after_fork_in_parent()
+
+
 def _after_fork_in_child() -> None:
     for writer in list(_writers):
         writer.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
