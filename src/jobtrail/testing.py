@@ -188,11 +188,17 @@ def assert_enqueued(
     raise AssertionError(message)
 
 
-def _in_own_loop(make: Any) -> Any:
-    """Run a coroutine whether or not this thread has a loop of its own already."""
+def _has_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        return False
+    return True
+
+
+def _in_own_loop(make: Any) -> Any:
+    """Run a coroutine whether or not this thread has a loop of its own already."""
+    if not _has_loop():
         return asyncio.run(make())
     answer: list[Any] = []
     error: list[BaseException] = []

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -49,12 +49,21 @@ def work(
     _log_to_terminal()
     jobs.service.make_ready()
     speed_up_switches()
-    worker = jobs.worker(queues=named, beat="child", **({"slots": concurrency} if concurrency else {}))
+    worker = jobs.worker(queues=named, beat="child", leaves_process=True, **({"slots": concurrency} if concurrency else {}))
     _tell_start(session, jobs, worker)
     begun = time.monotonic()
-    code = asyncio.run(_serve(session, worker, burst=burst))
-    _tell_end(session, jobs, worker, time.monotonic() - begun)
+    with asyncio.Runner() as runner:
+        code = runner.run(_serve(session, worker, burst=burst))
+        _tell_end(session, jobs, worker, time.monotonic() - begun)
+        if worker.bodies_live():
+            _leave(code)  # a body that ignores its cancel would keep the loop, and the process, for ever
     return code
+
+
+def _leave(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
@@ -153,9 +162,7 @@ async def _hand_back(worker: Worker) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(HAND_BACK_WITHIN):
             await worker.hand_back_all()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(FAILED)
+    _leave(FAILED)
 
 
 # -- what is told ------------------------------------------------------------------------------------

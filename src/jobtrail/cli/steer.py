@@ -14,6 +14,7 @@ from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_w
 
 if TYPE_CHECKING:
     from jobtrail.engine.handle import Job
+    from jobtrail.job.task import Task
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -62,11 +63,17 @@ def cancel(session: Session, job_id: JobId, actor: ActorOption = None, reason: R
     """End a job that waits, ask one that runs to stop; a second time forces the end."""
     jobs = session.open()
     job = jobs.get(job_id).cancel(reason, actor=actor_or_me(actor))
-    return answer_with(session, jobs, job, _words(job), wait=False)
+    return answer_with(session, jobs, job, _words(job, jobs.tasks.find(job.row.task)), wait=False)
 
 
-def _words(job: Job) -> str:
-    return "is asked to stop" if job.row.active else "is cancelled"
+def _words(job: Job, task: Task | None) -> str:
+    if job.row.body_running:
+        return f"is {job.row.status}; its body still runs"
+    if not job.row.active:
+        return "is cancelled"
+    if task is not None and not task.stops_cooperatively:
+        return "is asked to stop; it has no way to stop early, so the cancel takes effect when its body ends"
+    return "is asked to stop"
 
 
 def run_now(session: Session, job_id: JobId, actor: ActorOption = None) -> int:

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from jobtrail.store.items import Recorded
 
 SEND_EVERY = 0.1  # seconds between two batches of records; the worker writes them at most 4 times a second
+TURN = 0.05  # seconds
 LOOK = 1.0  # seconds between two looks for the parent
+NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its own policy
 LINES = 10_000  # of the log, held between two batches
 
 
@@ -89,7 +91,11 @@ class Child:
             self._serve(order)
 
     def _serve(self, order: Message) -> None:
-        job = RemoteJob(order, self)
+        try:
+            job = RemoteJob(order, self)
+        except Exception as error:  # the program was exchanged under the worker's feet
+            self.wire.send(_end(order["no"], {"how": "raised", "failure": asdict(describe(error)), **NO_VERDICT}))
+            return
         with self._lock:
             self._job = job
             if self._stopped is not None and self._stopped[0] == order["no"]:
@@ -153,7 +159,11 @@ class Child:
     def _on_term(self, _number: int, _frame: Any) -> None:
         """The time to stop by oneself is over: leave the body where it is. Without a body it is nobody's business."""
         job = self._job
-        if job is not None and job.in_body and job.stop.cause is not None:
+        if job is None or not job.in_body:
+            return
+        if job.stop.cause is None:
+            time.sleep(TURN)  # a C call kept the reading thread from its turn: the order may lie there
+        if job.stop.cause is not None:
             job.stop.noticed = True
             raise StopSignal(job.stop.cause)
 
@@ -345,16 +355,10 @@ class RemoteJob:
         finally:
             logbook.current.reset(token)
         self._recorder.stop()
-        ctx = self._ctx
-        return {
-            "kind": "end",
-            "no": self.no,
-            "noticed": self.stop.noticed,
-            "unreached": ctx.unreached if ctx is not None else False,
-            "stopped_reason": ctx.stopped_reason if ctx is not None else None,
-            "hook_note": "; ".join(self._notes) or None,
-            **end,
-        }
+        end |= {"noticed": self.stop.noticed, "hook_note": "; ".join(self._notes) or None}
+        if self._ctx is not None:
+            end |= {"unreached": self._ctx.unreached, "stopped_reason": _words(self._ctx.stopped_reason)}
+        return _end(self.no, end)
 
     # -- the body ------------------------------------------------------------------------------------
 
@@ -457,6 +461,11 @@ class RemoteJob:
         policy = policy_of(self._bound.task, options_of(self._claim))
         never = isinstance(error, (InputChanged, InvalidArguments, PermanentError))
         return policy.allows(error) and not never, policy.delay(self._claim.attempt, error)
+
+
+def _end(no: int, end: Message) -> Message:
+    nothing = {"noticed": False, "hook_note": None, "unreached": False, "stopped_reason": None}
+    return {"kind": "end", "no": no, **nothing, **end}
 
 
 def _awaited(function: Callable[[], Any]) -> Callable[[], Any]:

@@ -71,6 +71,8 @@ class Life:
         self._register()
         self._beat.start(self.id)
         self._store.wake.subscribe(self._on_word)
+        with contextlib.suppress(StoreError):
+            self._upkeep.run_once()  # what a predecessor on this host left is proven and taken over at once
         self._chore.start()
 
     def stopping(self) -> None:
@@ -79,18 +81,21 @@ class Life:
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
 
-    def end(self) -> None:
-        """The worker has ended in order. Blocking.
+    def end(self, *, living: set[str]) -> None:
+        """The worker has ended in order; ``living`` are jobs whose bodies still run and cannot be stopped. Blocking.
+
+        With such bodies it is "leaving": it goes on beating as long as the process lives, so that none of them
+        is started a second time beside the first; when the process is gone, upkeep hands them back.
 
         Raises: StoreError while the store is away.
         """
         self._store.wake.unsubscribe(self._on_word)
-        self._hand_back_rest()
-        self._store.write(lambda conn: workers.stopped(conn, self.id, self._store.now()))
-
-    def stop_beating(self) -> None:
-        """The very last: from now on the worker is as good as dead."""
+        self._hand_back_rest(living)
+        if living:
+            self._store.write(lambda conn: workers.set_state(conn, self.id, "leaving"))
+            return
         self._beat.stop()
+        self._store.write(lambda conn: workers.stopped(conn, self.id, self._store.now()))
 
     def _register(self) -> None:
         self._store.write(
@@ -150,12 +155,13 @@ class Life:
         self._register()
         self._beat.start(self.id)
 
-    def _hand_back_rest(self) -> None:
+    def _hand_back_rest(self, living: set[str]) -> None:
         """Claims whose answer never came."""
         with self._store.read() as conn:
             held = jobs.held_by(conn, self.id)
         for job, run_no in held:
-            self._hand_back(job, run_no, "interrupted by shutdown")
+            if job not in living:
+                self._hand_back(job, run_no, "interrupted by shutdown")
 
     def _hand_back(self, job_id: str, run_no: int, reason: str) -> None:
         def operation(conn: Connection) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import InputChanged, InvalidArguments, JobTrailError, PermanentError, RetrySignal, StopSignal
+from jobtrail.errors import InputChanged, InvalidArguments, JobTrailError, PermanentError, RetryableError, RetrySignal, StopSignal
 from jobtrail.job import outcome as ends
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts
@@ -117,6 +117,12 @@ class Run:
         """The store gave the run away: what it still says is refused, and it is told to stop."""
         self.recorder.overtaken = True
         self._cancel_body(OVERTAKEN)
+
+    @property
+    def body_lives(self) -> bool:
+        """The body still runs in this process, and nothing here can end it."""
+        begun = self.coroutine is not None and not self.coroutine.done()
+        return begun and not self.body_ended and self.call is None
 
     def abandon(self) -> None:
         """The worker waits no longer: a body in a process ends now; one in a thread cannot be ended."""
@@ -267,8 +273,9 @@ def understand(run: Run, error: BaseException | None, settings: Settings) -> end
         return _returned(run, settings)
     if isinstance(error, RetrySignal):
         delay, warning = run.retry[1]
-        failure = describe(error, limit=settings.error_limit)
         summary = error.reason or "the body asked for a retry"
+        asked = RetryableError(summary).with_traceback(error.__traceback__)
+        failure = describe(asked, limit=settings.error_limit)
         return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)  # noqa: FBT003
     stopped = run.stop.noticed or isinstance(error, (asyncio.CancelledError, StopSignal))
     if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and stopped:

@@ -235,7 +235,7 @@ class Service:
     ) -> tuple[NewJob, list[tuple[str, str]]]:
         for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
-                message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with submit_each()"
+                message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
                 raise InvalidOption(message)
         prepared = submit.prepare(task, {}, using, self.settings, self.store.now(), self.submitter)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit

@@ -253,13 +253,3 @@ def check_answer(answer: Submitted, prepared: Prepared) -> None:
     if answer.why == "busy":
         message = f"'{what}' changed hands too often; submit it again"
         raise StoreUnavailable(message)
-
-
-def storable_policy(value: Any) -> Retry:
-    """A retry policy given for one job must survive being stored."""
-    return coerce_retry(value)
-
-
-def unit_for(task: Task, source: str | None, period: Period | None, file: FileInput | None) -> Unit | None:
-    """The unit of a re-run with another file."""
-    return unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None)

@@ -155,13 +155,26 @@ class Upkeep:
         by_worker: dict[str | None, list[JobRow]] = defaultdict(list)
         for row in rows:
             by_worker[row.worker].append(row)
-        planned = {}
+        planned: dict[str, list[Move]] = {}
         for worker, mine in by_worker.items():
             guilty = recovery.charged(ran.get(worker, ())) if worker is not None else None
             how = self._how(worker)
+            if worker is not None and self._has_left(worker):
+                planned |= {row.id: [self._handed_back(row, how)] for row in mine}
+                continue
             for one in map(self._lost, mine):
                 planned[one.job.id] = recovery.recover(one, guilty=one.job.id == guilty, how=how, now=self._store.now())
         return planned
+
+    def _has_left(self, worker: str) -> bool:
+        with self._store.read() as conn:
+            return workers.has_left(conn, worker)
+
+    def _handed_back(self, row: JobRow, how: str) -> Move:
+        job, now = subject(row), self._store.now()
+        if row.stop_cause is not None:
+            return recovery.recover(self._lost(row), guilty=False, how=how, now=now)[0]
+        return moves.handed_back(job, now, reason=how, actor=moves.UPKEEP)
 
     def _plan_left(self, row: JobRow) -> list[Move]:
         return recovery.decide(

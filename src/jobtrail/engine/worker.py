@@ -76,7 +76,7 @@ class Ended:
     ledger: tuple[str, tuple[int, int, int] | None] | None = None
     run: Run | None = None
     ended: ends.Ended | None = None
-    line: tuple[str, str] | None = None  # name and reason of a line for the trail, where the move is made
+    line: tuple[str, str] | None = None  # name and reason of a line of its own in the trail
 
 
 class Worker:
@@ -96,8 +96,10 @@ class Worker:
         middleware: Sequence[Middleware] = (),
         state: Any = None,
         beat: str | None = "thread",
+        leaves_process: bool = False,
     ) -> None:
         self.store = store
+        self.leaves_process = leaves_process
         self.tasks = tasks
         self.settings = settings
         self.queues = list(queues)
@@ -124,6 +126,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._at_once = False
+        self._abandoned: list[Run] = []
         self._finished = asyncio.Event()
         self.ready = asyncio.Event()
         self._over_for_threads = threading.Event()
@@ -258,6 +261,10 @@ class Worker:
         self._stopping = True
         self.wake()
 
+    def bodies_live(self) -> bool:
+        """Do bodies still run here that were given away and cannot be ended?"""
+        return any(run.body_lives for run in self._abandoned)
+
     def wait_finished(self, timeout: float) -> bool:
         """Wait in another thread until `run` has returned, at most ``timeout`` seconds."""
         return self._over_for_threads.wait(timeout)
@@ -384,16 +391,11 @@ class Worker:
         ledgers = {one.move.job_id: one.ledger for one in ended if one.ledger is not None}
         for one in ended:
             self._let_cancel_win(conn, one, now)
+            self._say(conn, one, now)
             if one.records is not None:
                 runs.write(conn, self.store.dialect, one.records, now)
         moved = [one.move for one in ended]
         refused = {id(move) for move in jobs.apply(conn, self.store.dialect, moved, now, ledgers=ledgers)}
-        lines = [
-            events.note(one.move.job_id, now, one.line[0], run_no=one.move.run_no, actor="engine", reason=one.line[1])
-            for one in ended
-            if one.line is not None and id(one.move) not in refused
-        ]
-        events.append(conn, self.store.dialect, lines)
         if any(move.frees_unit or move.to is Status.PENDING for move in moved):
             self.store.wake.need()
         return [one for one in ended if id(one.move) in refused]
@@ -406,6 +408,14 @@ class Worker:
         if row is not None and row.run_no == one.move.run_no and row.stop_cause == StopCause.CANCEL:
             one.run.stop.cause = row.stop_cause
             one.move = finish(one.run, one.ended, self.id, now).move
+
+    def _say(self, conn: Connection, one: Ended, now: Any) -> None:
+        """A line of its own, before the one of the move."""
+        job_id, run_no = one.move.job_id, one.move.run_no
+        if one.line is not None and runs.holds(conn, self.store.dialect, job_id, run_no):
+            name, reason = one.line
+            line = events.note(job_id, now, name, run_no=run_no, actor="engine", reason=reason)
+            events.append(conn, self.store.dialect, [line])
 
     async def _write_alone(self, ended: list[Ended]) -> None:
         for one in ended:
@@ -637,12 +647,11 @@ class Worker:
         for run in list(self.running.values()):
             run.leave()
         await self._drain(0.2 if self._at_once else self.settings.cancel_timeout)
+        living = {run.claim.id for run in self.running.values() if run.body_lives and self._stays()}
         for run in list(self.running.values()):
             self._hand_back(run)
-        await self._write_rest()
+        await self._write_rest(living)
         self.flusher.stop()
-        if self.life is not None:
-            await asyncio.to_thread(self.life.stop_beating)
         self.executor.close()
         await asyncio.to_thread(self.remote.processes.close)
 
@@ -665,17 +674,24 @@ class Worker:
         """The body ignores everything: its records stand, the run is given back, what it still says is refused."""
         self.running.pop(run.claim.id, None)
         run.abandon()
+        self._abandoned.append(run)
         run.recorder.overtaken = True
+        if run.body_lives and self._stays():
+            return  # it keeps its run until the process is gone, or a second body would start beside it
         handed = ends.HandedBack("interrupted by shutdown")
         decided = finish(run, handed, self.id, self.store.now())
         self._ended.append(Ended(decided.move, run.recorder.take_last()))
 
-    async def _write_rest(self) -> None:
+    def _stays(self) -> bool:
+        """A process that leaves now takes its bodies with it; any other keeps them until it ends."""
+        return self.life is not None and not self.leaves_process
+
+    async def _write_rest(self, living: set[str]) -> None:
         for attempt in range(1, 6):
             try:
                 await self.run_once()
                 if self.life is not None:
-                    await asyncio.to_thread(self.life.end)
+                    await asyncio.to_thread(partial(self.life.end, living=living))
             except StoreError as error:
                 await self._wait_out(error, attempt)
             else:

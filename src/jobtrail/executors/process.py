@@ -31,6 +31,7 @@ Message = dict[str, Any]
 TICK = 0.25  # seconds between two looks at a child
 TERM_TO_KILL = 0.5  # seconds from SIGTERM, which raises inside the body, to SIGKILL
 LEAVE = 2.0  # seconds for a child that was told to leave
+SPARE_AFTER = 1.0  # seconds in which all children were busy, before one is started ahead of need
 IDLE = 60.0  # seconds after which an idle child is let go
 _BOOT = (
     "import sys,json;from multiprocessing.connection import Connection;w=Connection(int(sys.argv[1]));"
@@ -259,7 +260,7 @@ def _converse(call: Call, child: Child) -> Message:
 
 
 class ProcessExecutor:
-    """Up to ``limit`` children, started when they are needed, and one more ahead of need.
+    """Children that are started when they are needed, kept for the next job, and one ahead of need up to ``limit``.
 
     ``entry`` is the dotted name of what answers in the child, ``modules`` are imported there before the first job.
     """
@@ -272,7 +273,6 @@ class ProcessExecutor:
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._leaving: list[Child] = []
-        self._coming = 0
         self._closed = False
         self._requests: queue.SimpleQueue[tuple[Future[Child], bool] | None] = queue.SimpleQueue()
         self._keeper: threading.Thread | None = None
@@ -359,9 +359,9 @@ class ProcessExecutor:
             with self._lock:
                 child = self._idle.pop() if self._idle else None
                 if child is not None and child.lives and child.jobs < max_jobs:
+                    child.since = time.monotonic()
                     self._busy.add(child)
-                    spare = not self._idle and not self._coming and len(self._busy) < self._limit
-                    break
+                    return child
                 if child is not None:
                     self._leaving.append(child)
             if child is not None:
@@ -370,9 +370,6 @@ class ProcessExecutor:
             wanted: Future[Child] = Future()
             self._request(wanted)
             return wanted.result()
-        if spare:
-            self._request(None)
-        return child
 
     def _give_back(self, child: Child, max_jobs: int) -> None:
         child.jobs += 1
@@ -386,10 +383,8 @@ class ProcessExecutor:
 
     def _request(self, wanted: Future[Child] | None) -> None:
         with self._lock:
-            if wanted is None:
-                if self._closed:
-                    return
-                self._coming += 1
+            if wanted is None and self._closed:
+                return
             if self._keeper is None or not self._keeper.is_alive():
                 self._keeper = threading.Thread(target=self._keep, name="jobtrail-processes", daemon=True)
                 self._keeper.start()
@@ -409,12 +404,9 @@ class ProcessExecutor:
         try:
             child = self._spawn()
         except BaseException as error:
-            with self._lock:
-                self._coming -= ahead
             _settle(wanted, None, error)
             return
         with self._lock:
-            self._coming -= ahead
             if not ahead:
                 self._busy.add(child)
             elif self._closed:
@@ -441,8 +433,17 @@ class ProcessExecutor:
         for child in leaving:
             if now - child.since > LEAVE:
                 child.kill(ChildGone("it was told to leave and did not"))
+        self._keep_one_ahead(now)
         with self._lock:
             return self._closed and not (self._idle or self._busy or self._leaving) and self._requests.empty()
+
+    def _keep_one_ahead(self, now: float) -> None:
+        """Where all children have been busy for a while, the next job need not wait for an interpreter."""
+        with self._lock:
+            full = self._idle or self._closed or not self._busy or len(self._busy) >= self._limit
+            wanted = not full and all(now - one.since > SPARE_AFTER for one in self._busy)
+        if wanted:
+            self._serve(Future(), ahead=True)
 
     def _spawn(self) -> Child:
         here, there = socket.socketpair()

@@ -78,6 +78,10 @@ class FailedItemsLimit:
         )
         raise InvalidOption(message)
 
+    def __str__(self) -> str:
+        """As it was given."""
+        return str(self.count if self.count is not None else self.share)
+
     def exceeded(self, counts: Counts, expected_total: int | None = None) -> bool:
         """Whether more items failed than may.
 

@@ -72,6 +72,11 @@ class Task:
             given["secret"] = frozenset(given["secret"])
         return cls(name, function, options={k: v for k, v in options.items() if k in extra}, **given)
 
+    @property
+    def stops_cooperatively(self) -> bool:
+        """Has its body a way to stop before its end: by cancellation, by its context, or with its process?"""
+        return self.is_async or self.signature.context is not None or self.executor == "process"
+
     def __post_init__(self) -> None:
         """Refuse options that could not work, at registration."""
         object.__setattr__(self, "signature", Signature.of(self.function))

@@ -13,6 +13,7 @@ from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, St
 from . import events, units
 from .dialects import CLAIMED
 from .tables import idempotency_keys, job_labels, jobs, workers
+from .workers import ALIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -439,7 +440,7 @@ def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | N
 
 def lost(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
     """Running jobs whose worker is known to be dead, has ended, or is nobody's, in pages by id."""
-    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    alive = select(workers.c.id).where(workers.c.state.in_(ALIVE))
     query = select(*columns()).where(
         HELD, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
     )
@@ -513,7 +514,7 @@ def held_by(conn: Connection, worker: str) -> list[tuple[str, int]]:
 
 def lost_by_worker(conn: Connection) -> dict[str | None, list[tuple[str, bool]]]:
     """(id, suspect) of all that `lost` pages through, by worker: who ran beside whom when it died."""
-    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    alive = select(workers.c.id).where(workers.c.state.in_(ALIVE))
     query = select(jobs.c.worker, jobs.c.id, jobs.c.suspect).where(
         or_(HELD, BODY), or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
     )
@@ -525,7 +526,7 @@ def lost_by_worker(conn: Connection) -> dict[str | None, list[tuple[str, bool]]]
 
 def bodies_gone(conn: Connection, *, limit: int = 200) -> list[JobRow]:
     """Jobs with a forced end whose body was still running when its worker ended."""
-    alive = select(workers.c.id).where(workers.c.state.in_(("alive", "stopping")))
+    alive = select(workers.c.id).where(workers.c.state.in_(ALIVE))
     query = select(*columns()).where(BODY, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive)))
     return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 

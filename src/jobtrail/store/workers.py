@@ -11,7 +11,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import case, delete, select, text, update
 
 from .tables import beats, jobs, submitters, workers
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",
 )  # fmt: skip
-ALIVE = ("alive", "stopping")
+ALIVE = ("alive", "stopping", "leaving")
+LEFT = dumps({"how": "interrupted by shutdown", "left": True})
 _SUBMITTER = ("id", "host", "pid", "program", "user", "version", "at")
 
 
@@ -78,13 +79,19 @@ def how_it_ended(conn: Connection, worker: str) -> str | None:
     return str(loads(row.detail).get("how", "its worker is dead")) if row.detail else "its worker is dead"
 
 
+def has_left(conn: Connection, worker: str) -> bool:
+    """Did it end in order, but for bodies that could not be stopped?"""
+    return conn.execute(select(workers.c.detail).where(workers.c.id == worker)).scalar() == LEFT
+
+
 def mark_dead(conn: Connection, worker: str, how: str, now: datetime, *, beat: int | None = None) -> bool:
     """Declare a worker dead, only if its number is still the one that was judged (it may have woken up meanwhile)."""
     query = update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE))
     if beat is not None:
         unchanged = select(beats.c.worker).where(beats.c.worker == worker, beats.c.beat == beat)
         query = query.where(workers.c.id.in_(unchanged))
-    return conn.execute(query.values(state="dead", stopped_at=now, detail=dumps({"how": how}))).rowcount == 1
+    left = case((workers.c.state == "leaving", LEFT), else_=dumps({"how": how}))
+    return conn.execute(query.values(state="dead", stopped_at=now, detail=left)).rowcount == 1
 
 
 def note(conn: Connection, worker: str, detail: dict[str, Any] | None) -> None:
