@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
-from services import Unavailable, cluster
+from services import Unavailable, fresh_database, start_postgres
 from trails import *  # noqa: F403
 from trails import _migrated_file, _shared_database  # noqa: F401
 
@@ -24,20 +24,14 @@ def own_server() -> Iterator[Cluster]:
     """A PostgreSQL that a test may restart, fill and torment."""
     pytest.importorskip("psycopg")
     try:
-        with cluster(max_connections="400") as one:
+        with start_postgres(max_connections="400") as one:
             yield one
     except Unavailable as error:
         pytest.skip(str(error))
 
 
 @pytest.fixture
-def own_url(own_server: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def own_url(own_server: Cluster) -> Iterator[str]:
     """An empty database on it."""
-    import psycopg
-
-    name = f"f{abs(hash(request.node.nodeid)) % 10**9}"
-    with psycopg.connect(own_server.address, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name}")
-    yield own_server.address.rsplit("/", 1)[0] + f"/{name}"
-    with psycopg.connect(own_server.address, autocommit=True) as conn:
-        conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    with fresh_database(own_server.address) as address:
+        yield address

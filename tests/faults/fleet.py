@@ -200,20 +200,26 @@ class Balance:
 
     submitted: int
     completed: int
+    given_up: int
     lost: int
     overstarted: int
     restarted: int
 
 
 def balance(one: Fleet, ids: Iterable[str]) -> Balance:
-    """Count; ``overstarted`` are jobs whose body started more often than runs are recorded, or twice in one run."""
+    """Count. ``overstarted``: jobs whose body started more often than runs are recorded, or twice in one run.
+
+    ``given_up``: failed, visibly, because they were struck down three times (DESIGN §3, rule 8); ``lost`` is neither.
+    """
     rows, wanted = one.rows(), list(ids)
     starts = Counter((line["job"], line["run"]) for line in one.diary("start"))
     of_job = Counter(job for job, _ in starts.elements())
     over = {job for (job, _), number in starts.items() if number > 1}
     over |= {job for job, number in of_job.items() if job in rows and number > rows[job].run_no}
     completed = sum(1 for job in wanted if job in rows and rows[job].status == "completed")
-    return Balance(len(wanted), completed, len(wanted) - completed, len(over), sum(n > 1 for n in of_job.values()))
+    given_up = sum(1 for job in wanted if job in rows and rows[job].status == "failed" and rows[job].strikes == 3)
+    lost = len(wanted) - completed - given_up
+    return Balance(len(wanted), completed, given_up, lost, len(over), sum(n > 1 for n in of_job.values()))
 
 
 def check(one: Fleet, ids: Iterable[str]) -> Balance:

@@ -21,6 +21,8 @@ POINTS = ("claim_answer_lost", "claimed", "step:prepare", "item:7", "before_sett
 DONE_BEFORE = {"settle_answer_lost", "after_settle"}
 LATE = 0.25 + 0.15  # seconds: what the recorder promises, and the write itself
 
+ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+
 
 @pytest.fixture
 def one(url: str, tmp_path: Path) -> Iterator[Fleet]:
@@ -40,7 +42,18 @@ def crash_and_recover(one: Fleet, at: str) -> None:
         recover(works.jobs)
 
 
-@pytest.mark.parametrize("at", POINTS)
+SHORT = {  # the other half is long
+    ("sqlite", "claim_answer_lost"), ("sqlite", "step:prepare"), ("sqlite", "before_settle"), ("sqlite", "after_settle"),
+    ("postgresql", "claimed"), ("postgresql", "item:7"), ("postgresql", "settle_answer_lost"),
+}  # fmt: skip
+CASES = [
+    pytest.param(kind, at, marks=() if (kind, at) in SHORT else pytest.mark.long)
+    for kind in ("sqlite", "postgresql")
+    for at in POINTS
+]
+
+
+@pytest.mark.parametrize(("url", "at"), CASES, indirect=["url"])
 def test_nothing_is_lost_at(one: Fleet, at: str) -> None:
     job = one.submit("listed", count=COUNT)
     crash_and_recover(one, at)
@@ -56,7 +69,16 @@ def test_nothing_is_lost_at(one: Fleet, at: str) -> None:
         assert len(one.diary("step")) == 1, "a kept step is not repeated"
 
 
-@pytest.mark.parametrize(("durable", "pause"), [(True, 0.0), (False, 0.02)])
+@pytest.mark.parametrize(
+    ("url", "durable", "pause"),
+    [
+        ("sqlite", True, 0.0),
+        ("postgresql", False, 0.02),
+        pytest.param("sqlite", False, 0.02, marks=pytest.mark.long),
+        pytest.param("postgresql", True, 0.0, marks=pytest.mark.long),
+    ],
+    indirect=["url"],
+)
 def test_few_items_are_repeated(one: Fleet, durable: bool, pause: float) -> None:
     job = one.submit("listed", count=COUNT, durable=durable, pause=pause)
     crash_and_recover(one, "item:30")
@@ -71,11 +93,13 @@ def test_few_items_are_repeated(one: Fleet, durable: bool, pause: float) -> None
     assert all(died_at - line["at"] <= LATE for line in lines if line["run"] == 1 and line["key"] in repeated)
 
 
+@ON_SQLITE
 def test_a_point_that_there_is_not(one: Fleet) -> None:
     with pytest.raises(InvalidOption, match="before_settle"):
         crash(one.jobs, app="works:jobs", at="nowhere")
 
 
+@ON_SQLITE
 def test_a_point_that_is_not_reached(one: Fleet) -> None:
     one.submit("quick")
     environment = {"FAULTS_DIARY": str(one.diary_path), "PYTHONPATH": one.environment()["PYTHONPATH"]}
@@ -83,6 +107,7 @@ def test_a_point_that_is_not_reached(one: Fleet) -> None:
         crash(one.jobs, app="works:jobs", at="item:3", environment=environment)
 
 
+@ON_SQLITE
 def test_a_worker_without_the_variable_has_no_points(one: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(points.VARIABLE, raising=False)
     assert one.jobs.worker(beat=None).points is None

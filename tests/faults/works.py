@@ -18,7 +18,7 @@ _diary: int | None = None
 
 def note(what: str, ctx: Context | AsyncContext, **more: object) -> None:
     """One line, whole or not at all."""
-    global _diary  # noqa: PLW0603
+    global _diary
     if _diary is None:
         _diary = os.open(os.environ["FAULTS_DIARY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     line = {"what": what, "job": ctx.job, "run": ctx.run_no, "pid": os.getpid(), "at": time.time(), **more}
@@ -114,4 +114,12 @@ def forking(ctx: Context, *, seconds: float) -> None:
         os._exit(0)
     Path(os.environ["FAULTS_DIARY"] + ".forked").write_text(str(pid))
     time.sleep(seconds)
+    note("end", ctx)
+
+
+@jobs.task
+async def once_long(ctx: AsyncContext) -> None:
+    """Its first run does not end by itself."""
+    note("start", ctx)
+    await asyncio.sleep(300 if ctx.run_no == 1 else 0)
     note("end", ctx)

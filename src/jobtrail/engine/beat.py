@@ -21,7 +21,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StoreUnavailable
-from jobtrail.store import Store, workers
+from jobtrail.store import Store, jobs, workers
 from jobtrail.store.wake import DEAD
 
 from .chores import Chore
@@ -259,7 +259,9 @@ class Watch:
         blocked = now - self.heard_at > BLOCKED_AFTER
         if blocked and not self.blocked:
             since = self.store.now().timestamp() - (now - self.heard_at)
-            workers.note(conn, self.worker, {"loop_blocked_since": since, "by": self.running})
+            # From the store: a body that blocks at its first breath is not in the parent's last word.
+            held = [job for job, _ in jobs.held_by(conn, self.worker)]
+            workers.note(conn, self.worker, {"loop_blocked_since": since, "by": held[:5] or self.running})
         elif self.blocked and not blocked:
             workers.note(conn, self.worker, None)
         self.blocked = blocked

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SQLITE_BUSY_SECONDS = 10.0
 POSTGRES_CONNECT_SECONDS = 5
 READERS = 5
+READ_ONLY = "25006"  # PostgreSQL: read_only_sql_transaction
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -142,6 +143,8 @@ def _engine(url: URL) -> Engine:
         raise InvalidOption(message) from error
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
+    else:
+        event.listen(engine, "handle_error", _leave_read_only_server)
     return engine
 
 
@@ -157,6 +160,12 @@ def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
             time.sleep(0.02)
         else:
             return
+
+
+def _leave_read_only_server(context: Any) -> None:
+    """A session on a server that lost its right to write keeps that for ever: it is dropped, like a broken one."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+        context.is_disconnect = True
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -205,7 +214,7 @@ _PG_UNAVAILABLE = ("57P01", "57P02", "57P03", "53300", "53100", "53200", "25006"
 def _postgres_sentence(error: DBAPIError, url: URL) -> str | None:
     where = f"PostgreSQL at {url.host or 'the local socket'}:{url.port or 5432}/{url.database or ''}"
     state = getattr(error.orig, "sqlstate", None)
-    if state == "25006":
+    if state == READ_ONLY:
         return f"{where} is read-only now"
     first = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no answer"
     if state is not None and state.startswith(_PG_UNAVAILABLE):

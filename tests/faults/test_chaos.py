@@ -1,0 +1,32 @@
+"""The chaos list in its short form: two workers, a few seconds for each case. The whole: `make faults`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import chaos
+import pytest
+from fleet import fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from services import Cluster
+
+
+@pytest.mark.timeout(240)
+def test_on_postgresql(own_url: str, own_server: Cluster, tmp_path: Path) -> None:
+    with fleet(own_url, tmp_path) as one:
+        for row in chaos.run(one, chaos.SHORT, chaos.ON_POSTGRES, own_server):
+            print(row)
+            assert row.balance.lost == 0, row
+            assert row.balance.overstarted == 0, row
+
+
+@pytest.mark.timeout(240)
+def test_on_sqlite(sqlite_url: str, tmp_path: Path) -> None:
+    with fleet(sqlite_url, tmp_path) as one:
+        for row in chaos.run(one, chaos.SHORT, chaos.ON_SQLITE, None):
+            print(row)
+            assert row.balance.lost == 0, row
+            assert row.balance.overstarted == 0, row

@@ -1,0 +1,63 @@
+"""Workers killed at random moments, several at a time: short here, 200 kills by `make faults`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from fleet import Balance, Fleet, check, fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = 20
+LATE = 0.25 + 0.25  # seconds: what the recorder promises, and the write itself on a busy machine
+
+
+def kill_at_random(one: Fleet, kills: int, workers: int) -> Balance:
+    """Keep ``workers`` busy and kill one after the other (two at once now and then); the balance at the end."""
+    ids: list[str] = []
+    one.start_many(workers, "-c", "4")
+    for number in range(kills):
+        ids += [one.submit("listed", count=ITEMS, durable=n % 2 == 0, pause=0.01) for n in range(6)]
+        time.sleep(random.uniform(0.0, 0.5))
+        living = one.living()
+        for victim in random.sample(living, min(len(living), 2 if number % 5 == 4 else 1)):
+            victim.kill()
+        while len(one.living()) < workers:
+            one.start("-c", "4", wait=False)
+    one.drained(timeout=120)
+    found = check(one, ids)
+    check_items(one, ids)
+    return found
+
+
+def check_items(one: Fleet, ids: list[str]) -> None:
+    """None lost; repeated only what was younger than the recorder's promise when its worker died."""
+    of_job = defaultdict(list)
+    for line in one.diary("item"):
+        of_job[line["job"]].append(line)
+    rows = one.rows()
+    for job in ids:
+        lines = of_job[job]
+        if rows[job].status != "completed":
+            continue
+        assert {line["key"] for line in lines} == set(range(ITEMS)), "an item was lost"
+        assert len(one.jobs.get(job).items(outcome="ok")) == ITEMS
+        times = Counter(line["key"] for line in lines)
+        died_at = {run: max(line["at"] for line in lines if line["run"] == run) for run in {x["run"] for x in lines}}
+        repeated = [x for x in lines if times[x["key"]] > 1 and any(y["key"] == x["key"] and y["run"] > x["run"] for y in lines)]
+        assert all(died_at[line["run"]] - line["at"] <= LATE for line in repeated), repeated
+        if one.jobs.get(job).arguments.get("durable"):
+            per_run = Counter(line["run"] for line in repeated)
+            assert max(per_run.values(), default=0) <= 1
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_five_kills(url: str, tmp_path: Path) -> None:
+    with fleet(url, tmp_path) as one:
+        kill_at_random(one, 5, 2)
