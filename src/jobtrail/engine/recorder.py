@@ -157,6 +157,12 @@ class Recorder:
             self._gathered().progress = self._progress
         self._touch()
 
+    def note(self, name: str, reason: str) -> None:
+        """A line of the trail that is no move."""
+        with self._lock:
+            self._gathered().notes.append((name, reason))
+        self._touch()
+
     def log(self, line: str) -> None:
         """Take a line of the log."""
         with self._lock:
@@ -204,6 +210,7 @@ class Recorder:
                 self._last.progress = self._last.progress or records.progress
                 self._last.log[:0] = records.log
                 self._last.forget_log[:0] = records.forget_log
+                self._last.notes[:0] = records.notes
                 return
             newer, self._records = self._records, records
             if newer is not None:
@@ -211,6 +218,7 @@ class Recorder:
                 records.progress = newer.progress or records.progress
                 records.log += newer.log
                 records.forget_log += newer.forget_log
+                records.notes += newer.notes
         self._wait_for_flush()
 
     def flush(self) -> None:

@@ -194,7 +194,7 @@ def _file_of(run: Run) -> FileInput:
         now = getattr(changed, "now", None)
         if run.task.on_input_change != "accept" or now is None:
             raise
-        run.recorder.log(f"the input file has changed: SHA-256 {submitted.sha256} then, {now.sha256} now; accepted")
+        run.recorder.note("input_changed", f"accepted: SHA-256 {submitted.sha256} at submission, {now.sha256} now")
         accepted: FileInput = now
         return accepted
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select
 
-from . import items
+from . import events, items
 from .tables import jobs, logs, progress, steps
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ class Records:
     progress: Progress | None = None
     log: list[LogChunk] = field(default_factory=list)
     forget_log: list[int] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)  # name and reason of lines of the trail that are no moves
 
     def __bool__(self) -> bool:
         """Is there anything to write?"""
-        return bool(self.items or self.progress or self.log or self.forget_log)
+        return bool(self.items or self.progress or self.log or self.forget_log or self.notes)
 
 
 def holds(conn: Connection, dialect: Dialect, job_id: str, run_no: int) -> bool:
@@ -91,6 +92,12 @@ def write_unguarded(conn: Connection, dialect: Dialect, records: Records, now: d
     """`write` for a caller who has just moved the row in the same transaction."""
     job_id, run_no = records.job_id, records.run_no
     items.record(conn, dialect, records.ledger, job_id, run_no, records.items, now)
+    if records.notes:
+        lines = [
+            events.note(job_id, now, name, run_no=run_no, actor="worker", reason=reason)
+            for name, reason in records.notes
+        ]
+        events.append(conn, dialect, lines)
     if records.progress is not None:
         p = records.progress
         row = (job_id, run_no, p.percent, p.done, p.total, p.message, p.metadata, now)
