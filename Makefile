@@ -11,7 +11,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint types contract check bench clean
+.PHONY: help install demo test test-long lint types contract check bench faults clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ check: lint types contract test ## all that CI checks
 
 bench: $(VENV)/.dev ## measure jobtrail alone, on both databases
 	$(BIN)/python -m bench.run $(ARGS)
+
+faults: $(VENV)/.dev ## kill workers and servers in every way, the whole form; writes the tables of docs/operating.md
+	$(BIN)/python -m pytest -q -m "long or not long" tests/faults
+	$(BIN)/python -m tests.faults.report --write $(ARGS)
 
 clean: ## remove what was made here
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

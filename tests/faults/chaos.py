@@ -37,7 +37,7 @@ class Plan:
 
 
 SHORT = Plan(workers=2, rate=40, slots=4, body=0.02, window=1.0, fault=2.0, kill_every=1.0)
-WHOLE = Plan(workers=4, rate=60, slots=4, body=0.02, window=10.0, fault=20.0)
+WHOLE = Plan(workers=4, rate=60, slots=4, body=0.02, window=5.0, fault=12.0)
 
 
 @dataclass(frozen=True)
