@@ -36,7 +36,7 @@ class Plan:
     kill_every: float = 5.0
 
 
-SHORT = Plan(workers=2, rate=40, slots=4, body=0.02, window=1.0, fault=2.0, kill_every=1.0)
+SHORT = Plan(workers=2, rate=40, slots=4, body=0.02, window=0.5, fault=1.5, kill_every=0.75)
 WHOLE = Plan(workers=4, rate=60, slots=4, body=0.02, window=5.0, fault=12.0)
 
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import chaos
-from fleet import fleet
-from services import fresh_database, start_postgres
-from test_random_kills import kill_at_random
-from test_time_to_recover import percentile, rounds
+import chaos  # noqa: E402
+from fleet import fleet  # noqa: E402
+from services import fresh_database, start_postgres  # noqa: E402
+from test_random_kills import kill_at_random  # noqa: E402
+from test_time_to_recover import percentile, rounds  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,9 +50,12 @@ def new_fleet(server: Cluster | None, **settings: float) -> Iterator[Fleet]:
 def chaos_table(server: Cluster, *, short: bool) -> Lines:
     """Steady load while something goes wrong."""
     plan = chaos.SHORT if short else chaos.WHOLE
-    lines = [
+    what = (
         f"{plan.workers} workers of {plan.slots} slots, {plan.rate:g} jobs a second of {plan.body * 1000:g} ms, faults of"
-        f" {plan.fault:g} s, windows of {plan.window:g} s (median of three, at most 60 s after the fault):",
+        f" {plan.fault:g} s, windows of {plan.window:g} s (median of three, at most 60 s after the fault):"
+    )
+    lines = [
+        what,
         "",
         "| fault | database | submitted | completed | given up | lost | bodies started beyond the record | after ÷ before |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -122,13 +125,12 @@ PARTS: dict[str, Callable[..., Lines]] = {"chaos": chaos_table, "kills": kills_t
 def section(parts: list[Lines]) -> str:
     """What stands on the page."""
     today = datetime.now(UTC).strftime("%-d %B %Y")
-    head = [
-        TITLE, "",
+    how = (
         f"Measured on {today} with `{COMMAND}`: real processes, SIGKILL, and a PostgreSQL of its own. *Given up* are jobs"
         " that were running alone in a worker that was killed, three times over: they fail visibly. *Lost* is neither"
-        " completed nor given up.",
-    ]  # fmt: skip
-    return "\n".join([*head, *(line for part in parts for line in ["", *part])]) + "\n"
+        " completed nor given up."
+    )
+    return "\n".join([TITLE, "", how, *(line for part in parts for line in ["", *part])]) + "\n"
 
 
 def write(text: str, page: Path = PAGE) -> None:

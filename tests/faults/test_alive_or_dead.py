@@ -18,6 +18,7 @@ from jobtrail.engine.beat import BLOCKED_AFTER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.timeout(240)
 QUICK = {"beat_interval": 0.4, "silent_after": 1.6, "sweep_interval": 0.4}  # instead of 5, 15 and 2 s
 
 

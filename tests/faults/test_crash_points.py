@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.timeout(240)
 COUNT = 40
 POINTS = ("claim_answer_lost", "claimed", "step:prepare", "item:7", "before_settle", "settle_answer_lost", "after_settle")
 DONE_BEFORE = {"settle_answer_lost", "after_settle"}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.timeout(240)
 DRAIN, COOPERATE, SUPERVISOR = 1.5, 0.5, 10.0  # seconds; the last is where a supervisor would send SIGKILL
 
 

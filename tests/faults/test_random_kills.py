@@ -13,6 +13,7 @@ from fleet import Balance, Fleet, check, fleet
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.timeout(240)
 ITEMS = 20
 LATE = 0.25 + 0.25  # seconds: what the recorder promises, and the write itself on a busy machine
 
@@ -56,7 +57,6 @@ def check_items(one: Fleet, ids: list[str]) -> None:
             assert max(per_run.values(), default=0) <= 1
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
 def test_five_kills(url: str, tmp_path: Path) -> None:
     with fleet(url, tmp_path) as one:

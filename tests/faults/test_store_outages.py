@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from services import Cluster
 
+pytestmark = pytest.mark.timeout(240)
 QUICK = {"beat_interval": 0.4, "silent_after": 1.6, "sweep_interval": 0.4}  # instead of 5, 15 and 2 s
 
 
@@ -78,7 +79,6 @@ def _submitted(one: Fleet, jobs: list[str]) -> bool:
     return True
 
 
-@pytest.mark.timeout(180)
 def test_c59_the_database_blinks_in_the_middle_of_a_recovery(
     own_url: str, own_server: Cluster, tmp_path: Path
 ) -> None:
