@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
-from fleet import Balance, Fleet, check, fleet
+from fleet import Balance, Fleet, Process, check, fleet, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,14 +19,14 @@ LATE = 0.25 + 0.25  # seconds: what the recorder promises, and the write itself 
 
 
 def kill_at_random(one: Fleet, kills: int, workers: int) -> Balance:
-    """Keep ``workers`` busy and kill one after the other (two at once now and then); the balance at the end."""
+    """Keep ``workers`` busy and kill one after the other that has work (two at once now and then); the balance at the end."""
     ids: list[str] = []
     one.start_many(workers, "-c", "4")
     for number in range(kills):
         ids += [one.submit("listed", count=ITEMS, durable=n % 2 == 0, pause=0.01) for n in range(6)]
-        time.sleep(random.uniform(0.0, 0.5))
-        living = one.living()
-        for victim in random.sample(living, min(len(living), 2 if number % 5 == 4 else 1)):
+        busy = until("bodies run somewhere", lambda: _busy(one), timeout=60)
+        time.sleep(random.uniform(0.0, 0.4))
+        for victim in random.sample(busy, min(len(busy), 2 if number % 5 == 4 else 1)):
             victim.kill()
         while len(one.living()) < workers:
             one.start("-c", "4", wait=False)
@@ -34,6 +34,14 @@ def kill_at_random(one: Fleet, kills: int, workers: int) -> Balance:
     found = check(one, ids)
     check_items(one, ids)
     return found
+
+
+def _busy(one: Fleet) -> list[Process]:
+    """Living workers in which a body has begun and not ended."""
+    open_runs = {(line["job"], line["run"]): line["pid"] for line in one.diary("start")}
+    for line in one.diary("end"):
+        open_runs.pop((line["job"], line["run"]), None)
+    return [process for process in one.living() if process.pid in open_runs.values()]
 
 
 def check_items(one: Fleet, ids: list[str]) -> None:
