@@ -21,7 +21,7 @@ from jobtrail.job import moves, recovery
 from jobtrail.job.failure import describe
 from jobtrail.job.recovery import Lost
 from jobtrail.store import jobs, retention, workers
-from jobtrail.store.wake import DEAD
+from jobtrail.store.wake import DEAD, SUSPECT
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
 from .deaths import Deaths, Place, Sign, Verdict
@@ -231,7 +231,7 @@ class Upkeep:
         second = [one[1] for one in planned if len(one) > 1 and one[0].job_id not in refused]
         if second:
             jobs.apply(conn, self._store.dialect, second, now)
-        self._store.wake.need()
+        self._store.wake.need(SUSPECT)
         return len(planned) - len(refused)
 
     # -- stops over their time -------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
 from jobtrail.job.retry import Retry
 from jobtrail.store import events, items, jobs, runs
+from jobtrail.store.wake import SUSPECT
 
 from . import logbook, points
 from .beat import TICK
@@ -249,8 +250,10 @@ class Worker:
         if self.life is not None:
             self.life.listen(words)
 
-    def wake(self, _words: Words = NO_WORDS) -> None:
+    def wake(self, words: Words = NO_WORDS) -> None:
         """There may be something to do; may be called from any thread."""
+        if SUSPECT in words:
+            self._suspect_at = float("-inf")  # one was made just now, so it is looked for in this turn
         loop = self._loop
         if loop is not None:
             with contextlib.suppress(RuntimeError):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .database import Database
 
 CHANNEL = "jobtrail_wake"
-WORK, DEAD = "work", "dead"
+WORK, DEAD, SUSPECT = "work", "dead", "suspect"
 Words = frozenset[str]
 Callback = Callable[[Words], None]
 
@@ -53,7 +53,7 @@ class Wake:
             self._callbacks.remove(callback)
 
     def need(self, word: str = WORK) -> None:
-        """Said inside a write: that it makes work due, or that a worker is dead. The thread that commits it tells."""
+        """Said inside a write: that it makes work due (a suspect: SUSPECT), or that a worker is dead. The thread that commits it tells."""
         said: set[str] | None = getattr(self._said, "words", None)
         if said is None:
             self._said.words = {word}
