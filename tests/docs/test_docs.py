@@ -17,7 +17,7 @@ from jobtrail.engine.submit import Using
 from jobtrail.job.model import Status
 from jobtrail.job.moves import TABLE
 from jobtrail.job.task import Task
-from jobtrail.store import search
+from jobtrail.store import grammar
 
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
@@ -108,7 +108,7 @@ def test_every_word_of_using_is_told():
 
 def test_every_word_of_a_filter_is_told():
     written = {word.rstrip(":") for row in _table(REFERENCE / "filter.md", "## Words") for word in row[0].split(", ")}
-    assert written == {*search.WORDS, "args.NAME", '"free text"'}
+    assert written == {*grammar.WORDS, "args.NAME", '"free text"'}
 
 
 def test_every_exported_name_is_told():

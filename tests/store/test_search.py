@@ -14,7 +14,8 @@ from jobtrail.job import moves
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
 from jobtrail.store import jobs, search
-from jobtrail.store.search import Counted, Term, Word, parse
+from jobtrail.store.grammar import Term, Word, parse
+from jobtrail.store.search import Counted
 
 if TYPE_CHECKING:
     from making import Maker

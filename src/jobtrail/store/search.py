@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +21,9 @@ from sqlalchemy import Text, and_, cast, false, func, not_, or_, select, union_a
 from sqlalchemy import text as sql
 
 from jobtrail.errors import InvalidFilter
-from jobtrail.job.model import ACTIVE, FINAL, LEAST_URGENT, MOST_URGENT, Outcome, Status
+from jobtrail.job.model import LEAST_URGENT, MOST_URGENT, Outcome, Status
 
+from .grammar import ARGUMENT, HASH, ID, IDS, TEXT, TEXTS, TIMES, Filter, Term, Word, moment, parse
 from .tables import DUE, job_labels, jobs, units
 
 if TYPE_CHECKING:
@@ -35,177 +36,12 @@ COUNT_CAP = 10_000
 PAGE = 1000
 SUMMARY = 200  # characters of an error's message in a list
 
-IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of")
-TIMES = ("after", "before")
-LOOKED_AT = ("error", "file")
-WORDS = (*IN_SQL, *TIMES, *LOOKED_AT)
-ARGUMENT = "args."
-TEXT = "text"
-_TEXTS = ("args", "error", "note", "task", "source", "period", "file", "labels", "reason", "context")
-
-LONGEST = 4000  # characters of a filter
-
-_TOKEN = re.compile(
-    r'\s*(?P<minus>-?)(?:(?P<key>[A-Za-z_][^\s:"]*):)?(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<plain>[^\s"]+))(?=\s|$)'
-)
-_NO_VALUE = re.compile(r"[A-Za-z_][^\s:]*:")
-_AGO = re.compile(r"(\d{1,6})([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
-_HASH = re.compile(r"[0-9a-f]{32}")
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-IDS = ("id", "worker", "rerun_of")
 # What the partial indexes of a status say in their condition; a query must say it too.
 OPEN = "status NOT IN ('pending', 'running', 'completed')"
 _SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
 _BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
 _HELD = "status IN ('running', 'cancelling')"
 FEW = 5000  # jobs; up to so many of a status are found through its index first
-
-
-# -- the grammar -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One value of a key; ``prefix`` is set where it ended in a star."""
-
-    value: str
-    prefix: bool = False
-
-    def matches(self, text: str) -> bool:
-        """Is the text this value, or does it begin with it?"""
-        return text.startswith(self.value) if self.prefix else text == self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """All values of one key with one sign: any of them fits, or none may."""
-
-    key: str
-    words: tuple[Word, ...]
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter that was read; all of its terms must hold."""
-
-    terms: tuple[Term, ...] = ()
-
-    @property
-    def narrow(self) -> tuple[Term, ...]:
-        """The terms that the database answers."""
-        return tuple(term for term in self.terms if not _looked_at(term))
-
-    @property
-    def wide(self) -> tuple[Term, ...]:
-        """The terms for which each job is looked at."""
-        return tuple(term for term in self.terms if _looked_at(term))
-
-
-def _looked_at(term: Term) -> bool:
-    if term.key == "error":
-        return not all(_FINGERPRINT.fullmatch(word.value) for word in term.words)
-    return term.key in LOOKED_AT or term.key == TEXT or term.key.startswith(ARGUMENT)
-
-
-def parse(text: str) -> Filter:
-    """Read a filter.
-
-    Raises: InvalidFilter, naming the word that is wrong and the words that there are.
-    """
-    if len(text) > LONGEST:
-        message = f"a filter has at most {LONGEST} characters; this one has {len(text)}"
-        raise InvalidFilter(message)
-    grouped: dict[tuple[str, bool], list[Word]] = {}
-    free = 0
-    for key, value, quoted, negated in _tokens(text):
-        if key is None:
-            # Several free texts must all be there, so each is a term of its own.
-            grouped[f"{TEXT} {free}", negated] = [Word(value.lower())]
-            free += 1
-            continue
-        grouped.setdefault((key, negated), []).extend(_words(key, value, quoted=quoted))
-    return Filter(tuple(Term(key.split(" ")[0], tuple(words), negated) for (key, negated), words in grouped.items()))
-
-
-def _tokens(text: str) -> Iterator[tuple[str | None, str, bool, bool]]:
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        found = _TOKEN.match(text, place)
-        if found is None:
-            rest = text[place:].strip()
-            message = (
-                f"the filter cannot be read from '{rest[:40]}' on: a quotation mark is not closed, or stands in a word"
-            )
-            raise InvalidFilter(message)
-        place = found.end()
-        key, quoted = found["key"], found["quoted"]
-        if key is None and quoted is None and _NO_VALUE.fullmatch(found["plain"]):
-            message = f"'{found['plain']}' needs a value behind the colon, as in status:failed"
-            raise InvalidFilter(message)
-        value = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else found["plain"]
-        _check_key(key)
-        yield key, value, quoted is not None, bool(found["minus"])
-
-
-def _check_key(key: str | None) -> None:
-    if key is None or key in WORDS or (key.startswith(ARGUMENT) and len(key) > len(ARGUMENT)):
-        return
-    message = f"a filter knows no '{key}:'; there are: {', '.join(f'{word}:' for word in sorted(WORDS))}, args.NAME: (or put it in quotation marks to search for the text)"
-    raise InvalidFilter(message)
-
-
-def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
-    if key in TIMES:
-        _check_time(key, value)
-        return [Word(value)]
-    if key == "status":
-        return [Word(state) for state in _states(value)]
-    if key == "outcome" and value not in {*Outcome, "none"}:
-        message = f"there is no outcome '{value}'; there are: success, partial, error, none"
-        raise InvalidFilter(message)
-    star = value.endswith("*") and not quoted
-    body = value[:-1] if star else value
-    if "*" in body and not quoted:
-        message = f"'{key}:{value}': a star may stand at the end only; put the value in quotation marks if it is meant"
-        raise InvalidFilter(message)
-    if key in IN_SQL and not (body.isprintable() and body.isascii()) and ("\0" in body or not _is_unicode(body)):
-        message = f"the value of '{key}:' holds a character that no database stores"
-        raise InvalidFilter(message)
-    return [Word(body.lower() if key == "error" or key in IDS else body, star)]
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _states(value: str) -> list[str]:
-    groups = {"active": ACTIVE, "final": FINAL}
-    if value in groups:
-        return sorted(groups[value])
-    if value in set(Status):
-        return [value]
-    message = f"there is no status '{value}'; there are: active, final, {', '.join(Status)}"
-    raise InvalidFilter(message)
-
-
-def _check_time(key: str, value: str) -> None:
-    if _moment(value, datetime(2020, 1, 1, tzinfo=UTC)) is None:
-        message = f"'{key}:{value}' is no time; say 30m, 12h, 2d, 1w, or a date such as 2013-05-01 or 2013-05-01T06:00"
-        raise InvalidFilter(message)
-
-
-def _moment(value: str, now: datetime) -> datetime | None:
-    ago = _AGO.fullmatch(value)
-    try:
-        if ago is not None:
-            return now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
-        moment = datetime.fromisoformat(value)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 # -- what the database answers -----------------------------------------------------------------------
@@ -243,11 +79,11 @@ def _condition(term: Term, ask: _Ask) -> ColumnElement[bool]:
 
 def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if key in TIMES:
-        edge = smallest_id(_moment(word.value, ask.now) or ask.now)
+        edge = smallest_id(moment(word.value, ask.now) or ask.now)
         return jobs.c.id >= edge if key == "after" else jobs.c.id < edge
     if key == "label":
         return _label(word, ask)
-    if key == "unit" and not _HASH.fullmatch(word.value):
+    if key == "unit" and not HASH.fullmatch(word.value):
         return jobs.c.unit.in_(select(units.c.unit).where(_same(units.c.text, word, ask)))
     if key == "outcome" and word.value == "none":
         return jobs.c.outcome.is_(None)
@@ -306,7 +142,7 @@ def _within(column: Any, beginning: str) -> ColumnElement[bool]:
 
 
 def _same_id(column: Any, word: Word) -> ColumnElement[bool]:
-    if _ID.fullmatch(word.value) and not word.prefix:
+    if ID.fullmatch(word.value) and not word.prefix:
         return column == word.value  # type: ignore[no-any-return]
     if word.prefix:
         edges = _id_edge(word.value, "0"), _id_edge(word.value, "f")
@@ -361,7 +197,7 @@ def _check_of(key: str) -> Callable[[Any, Word], bool]:
 
 
 def _has_text(row: Any, word: Word) -> bool:
-    texts = [getattr(row, name) for name in _TEXTS]
+    texts = [getattr(row, name) for name in TEXTS]
     if any(word.value in text.lower() for text in texts if text):
         return True
     # Stored JSON escapes what is not plain; what a person types does not.
@@ -551,7 +387,7 @@ def _counted(conn: Connection, query: Any, cap: int) -> Counted:
 
 
 def _whole_id(before: str) -> str:
-    if not _ID.fullmatch(before):
+    if not ID.fullmatch(before):
         message = f"a page begins before the id of a job; '{before}' is none"
         raise InvalidFilter(message)
     return before
@@ -587,7 +423,7 @@ class _Looking:
 
 def _needs(key: str) -> tuple[str, ...]:
     if key == TEXT:
-        return _TEXTS
+        return TEXTS
     if key == "error":
         return ("error", "fingerprint")
     return ("file",) if key == "file" else ("args",)
