@@ -566,3 +566,30 @@ def test_a_task_says_beforehand_whether_it_can_be_stopped(make_jobs):
     job = SimpleNamespace(row=SimpleNamespace(active=True, body_running=False))
     assert _words(job, tasks[0]) == "is asked to stop"
     assert "takes effect when its body ends" in _words(job, tasks[2])
+
+
+async def test_what_cannot_be_stopped_keeps_its_run_in_a_process_that_goes_on(make_jobs):
+    """C-41: embedded, the worker ends and the thread lives; nobody starts a second body until the process is gone."""
+    jobs = make_jobs(graceful_shutdown_timeout=0.1, cancel_timeout=0.1, beat_interval=0.1)
+    gate, bodies = threading.Event(), Bodies()
+
+    @jobs.task
+    def blocks():
+        with bodies("it"):
+            gate.wait(20)
+
+    job = blocks.using(source="s", period="2013").enqueue()
+    async with working(jobs, beat="thread") as worker:
+        await soon("it runs", lambda: status(job) == "running")
+    with jobs.store.read() as conn:
+        assert workers.state_of(conn, worker.id) == "leaving"
+    assert (status(job), job.row.unit_lock) == ("running", job.row.unit)
+    async with working(jobs, beat="thread"):
+        await asyncio.sleep(0.5)
+        assert (status(job), bodies.begun) == ("running", {"it": 1})
+        gate.set()
+        jobs.store.write(lambda conn: workers.mark_dead(conn, worker.id, "its process is gone", jobs.store.now()))
+        await soon("it is given back and done", lambda: status(job) == "completed")
+    assert (job.row.attempt, job.row.run_no, job.row.strikes) == (1, 2, 0), "not charged"
+    assert names(job) == ["handed_back"]
+    assert bodies.most == {"it": 1}
