@@ -148,6 +148,7 @@ class _DatagramListener:
         threading.Thread(target=self._listen, args=(self._socket,), name="jobtrail-wake", daemon=True).start()
 
     def _listen(self, sock: socket.socket) -> None:
+        self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
         while not self._stopping.is_set():
             try:
                 said = sock.recv(256)
