@@ -25,7 +25,7 @@ from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import Status, StopCause
 from jobtrail.job.retry import Retry
-from jobtrail.store import events, items, jobs, runs
+from jobtrail.store import items, jobs, runs
 from jobtrail.store.wake import SUSPECT
 
 from . import logbook, points
@@ -35,6 +35,8 @@ from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
 from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
+from .settle import Ended, bare, settle
+from .steps import StepKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +46,8 @@ if TYPE_CHECKING:
     from jobtrail.config import Settings
     from jobtrail.executors.base import Executor
     from jobtrail.job.model import Claim
-    from jobtrail.job.moves import Move
-    from jobtrail.job.task import Task, Tasks
+    from jobtrail.job.task import Tasks
     from jobtrail.store import Store
-    from jobtrail.store.runs import Records
     from jobtrail.store.wake import Words
 
     from .middleware import CallNext, Middleware
@@ -66,18 +66,6 @@ class Turn:
     settled: int
     claimed: int
     refused: int = 0
-
-
-@dataclass(slots=True)
-class Ended:
-    """A run that is over and not yet written."""
-
-    move: Move
-    records: Records | None = None
-    ledger: tuple[str, tuple[int, int, int] | None] | None = None
-    run: Run | None = None
-    ended: ends.Ended | None = None
-    line: tuple[str, str] | None = None  # name and reason of a line of its own in the trail
 
 
 class Worker:
@@ -114,7 +102,8 @@ class Worker:
         self.running: dict[str, Run] = {}
         self.flusher = Flusher(store, interval=settings.flush_interval)
         self.executor: Executor = LocalExecutor(self.slots)
-        self.remote = Remote(tasks, self, settings, limit=self.slots)
+        self.steps = StepKeeper(store, self._reached)
+        self.remote = Remote(tasks, self.steps, settings, limit=self.slots)
         self.away: str | None = None
         self.points = points.from_environment()
         self._middleware = list(middleware)
@@ -374,7 +363,7 @@ class Worker:
         self, conn: Connection, ended: list[Ended], wants: list[tuple[str, int]], orders: bool
     ) -> tuple[list[Ended], list[Claim], list[tuple[str, int, str | None]]]:
         now = self.store.now()
-        refused = self._settle(conn, ended, now) if ended else []
+        refused = settle(conn, self.store, ended, self.id, now) if ended else []
         claims: list[Claim] = []
         room = min(self._room(), self._portion())
         if wants and room > 0 and self._may_take_suspect():
@@ -390,36 +379,6 @@ class Worker:
         told = jobs.asked_to_stop(conn, self.id) if orders else []
         return refused, claims, told
 
-    def _settle(self, conn: Connection, ended: list[Ended], now: Any) -> list[Ended]:
-        ledgers = {one.move.job_id: one.ledger for one in ended if one.ledger is not None}
-        for one in ended:
-            self._let_cancel_win(conn, one, now)
-            self._say(conn, one, now)
-            if one.records is not None:
-                runs.write(conn, self.store.dialect, one.records, now)
-        moved = [one.move for one in ended]
-        refused = {id(move) for move in jobs.apply(conn, self.store.dialect, moved, now, ledgers=ledgers)}
-        if any(move.frees_unit or move.to is Status.PENDING for move in moved):
-            self.store.wake.need()
-        return [one for one in ended if id(one.move) in refused]
-
-    def _let_cancel_win(self, conn: Connection, one: Ended, now: Any) -> None:
-        """A person may have cancelled what a limit stopped, before the worker was told of it."""
-        if one.move.name != "stopped" or one.move.to is Status.CANCELLED or one.run is None or one.ended is None:
-            return
-        row = jobs.get(conn, one.move.job_id, lock=True)
-        if row is not None and row.run_no == one.move.run_no and row.stop_cause == StopCause.CANCEL:
-            one.run.stop.cause = row.stop_cause
-            one.move = finish(one.run, one.ended, self.id, now).move
-
-    def _say(self, conn: Connection, one: Ended, now: Any) -> None:
-        """A line of its own, before the one of the move."""
-        job_id, run_no = one.move.job_id, one.move.run_no
-        if one.line is not None and runs.holds(conn, self.store.dialect, job_id, run_no):
-            name, reason = one.line
-            line = events.note(job_id, now, name, run_no=run_no, actor="engine", reason=reason)
-            events.append(conn, self.store.dialect, [line])
-
     async def _write_alone(self, ended: list[Ended]) -> None:
         for one in ended:
             try:
@@ -429,7 +388,7 @@ class Worker:
                 continue
             except Exception as error:
                 _log.exception("the end of job %s could not be stored as it is", one.move.job_id)
-                self._ended.append(_bare(one, error))
+                self._ended.append(bare(one, error))
                 continue
             for other in refused:
                 self._on_refused(other)
@@ -525,9 +484,9 @@ class Worker:
             except (JobTrailError, ValueError) as error:
                 ended = refused_arguments(error)
             else:
-                raised = await perform(run, self._chain(run), self, self.state)
+                raised = await perform(run, self._chain(run), self.steps, self.state)
                 ended = self._understand(run, raised)
-        except BaseException as unexpected:  # noqa: BLE001 - whatever it is, the run must have an end
+        except BaseException as unexpected:
             ended = self._understand(run, unexpected)
         self._over(run, ended)
 
@@ -607,37 +566,6 @@ class Worker:
             line = ("stuck", f"no sign of life for {run.silent_for():.0f} s")
         self._end(Ended(move, line=line))
 
-    # -- steps (the context's `StepStore`) -------------------------------------------------------------
-
-    def find(self, claim: Claim, name: str, digest: str) -> str | None:
-        """The kept result of a step. A re-run of failed items repeats steps, its own excepted."""
-        if claim.fresh:
-            only: str | None = claim.id
-        else:
-            only = claim.id if claim.mode == "failed_items" else None
-        with self.store.read() as conn:
-            return runs.find_step(conn, claim.ledger, name, digest, only_job=only)
-
-    def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
-        """Keep a step's result before the body goes on."""
-
-        def operation(conn: Connection) -> bool:
-            records = runs.Records(claim.id, claim.run_no, claim.ledger)
-            return runs.save_step(
-                conn,
-                self.store.dialect,
-                records,
-                name=name,
-                digest=digest,
-                result=result,
-                seconds=seconds,
-                now=self.store.now(),
-            )
-
-        kept = self.store.write(operation)
-        self._reached(f"step:{name}")
-        return kept
-
     # -- begin and end of the worker's life ------------------------------------------------------------
 
     async def _shut_down(self) -> None:
@@ -704,16 +632,6 @@ class Worker:
 
 class _UnknownTask(JobTrailError):
     """No worker here knows the task."""
-
-
-def _bare(one: Ended, error: Exception) -> Ended:
-    """The same end without what could not be stored; the work is not repeated because of a write."""
-    note = f"what the body returned could not be stored: {type(error).__name__}"
-    values = {name: (None if name in {"result", "error", "note"} else value) for name, value in one.move.values.items()}
-    if "note" in values:
-        values["note"] = note
-    move = replace(one.move, values=values, reason=None, detail=None)
-    return Ended(move, None, one.ledger, one.run, one.ended)
 
 
 def speed_up_switches() -> None:
