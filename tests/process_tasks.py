@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
+import itertools
 import logging
 import os
 import signal
@@ -125,6 +125,11 @@ def asks_again(ctx: Context):
     return "done"
 
 
+def hold_the_lock():
+    """One endless C call: no other thread, no signal handler of Python has a turn."""
+    sum(itertools.repeat(0))
+
+
 # -- bodies that do not end ----------------------------------------------------------------------------
 
 
@@ -136,9 +141,9 @@ def sleeps_too_long(ctx: Context, *, seconds: float = 60):
         ctx.log.info("the sleep was left")
 
 
-@task(timeout=0.5)
+@task(timeout=4)
 def blocks_in_c():
-    ctypes.PyDLL(None).sleep(60)  # holds the interpreter's lock
+    hold_the_lock()
 
 
 @task(timeout=0.5, retry=AT_ONCE)
@@ -178,7 +183,7 @@ def deaf(ctx: Context, *, children: bool = False):
     else:
         ctx.set_progress(1, str(os.getpid()))
     time.sleep(0.5)
-    ctypes.PyDLL(None).sleep(60)
+    hold_the_lock()
 
 
 @task()
@@ -186,6 +191,18 @@ def naps(*, seconds: float = 0.3):
     began = time.time()
     time.sleep(seconds)
     return [began, time.time()]
+
+
+@task()
+def meets(*, folder: str, peers: int):
+    """Returns when so many of these run side by side."""
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    end = time.monotonic() + 30
+    while len(os.listdir(folder)) < peers:
+        if time.monotonic() > end:
+            raise TimeoutError("the others did not come")
+        time.sleep(0.01)
+    return os.getpid()
 
 
 # -- bodies that take their process with them ----------------------------------------------------------
@@ -301,12 +318,14 @@ RAISED = {
 
 @task(retry=AT_ONCE)
 def raises(name: str):
-    raise RAISED[name][0]()
+    error = RAISED[name][0]()
+    raise error
 
 
 @task()
 async def araises(name: str):
-    raise RAISED[name][0]()
+    error = RAISED[name][0]()
+    raise error
 
 
 @task(retry={"attempts": 5, "wait": {"kind": "fixed", "seconds": 0}})
