@@ -100,7 +100,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         task=st.sampled_from(["requeue", "fail", "hold"]),
-        period=st.sampled_from([None, None, "2013-01", "2013-02"]),
+        period=st.sampled_from([None, "2013-01", "2013-01", "2013-02"]),
         if_active=st.sampled_from(["same", "raise", "queue"]),
         delay=st.sampled_from([0, 0, 20]),
     )
@@ -126,6 +126,14 @@ class Machine(RuleBasedStateMachine):
                 self.add(job.rerun(what, if_active="queue" if index % 2 else "raise"))
         except REFUSALS:
             pass
+
+    @precondition(lambda self: self.bodies)
+    @rule(index=number, times=st.integers(1, 2))
+    def cancel_what_runs(self, index, times):
+        job = self.handles[self.bodies[index % len(self.bodies)].claim.id]
+        for _ in range(times):
+            if job.refresh().status in HELD:
+                job.cancel(actor="ann")
 
     @precondition(lambda self: self.handles)
     @rule(index=number, how=st.sampled_from(["answered", "default", "expired"]))
