@@ -48,14 +48,14 @@ def event(job: Any, name: str) -> Any:
 def count_rows(jobs: JobTrail, table: str = "jobs") -> int:
     """How many rows a table has."""
     with jobs.store.read() as conn:
-        number: int = conn.exec_driver_sql(f"SELECT count(*) FROM {getattr(tables, table)}").scalar()  # noqa: S608
+        number: int = conn.exec_driver_sql(f"SELECT count(*) FROM {getattr(tables, table)}").scalar()
     return number
 
 
 @pytest.fixture(scope="session")
 def new_database(postgres_server: str) -> Iterator[Callable[[], str]]:
     """Makes PostgreSQL databases, migrated, from one template; all are dropped at the end."""
-    import psycopg  # noqa: PLC0415 - there is a server, so there is a driver
+    import psycopg
 
     stem = database_name(uuid4().hex[:8])
     base = postgres_server.rsplit("/", 1)[0]
@@ -89,7 +89,7 @@ def postgres_url(_shared_database: str) -> Iterator[str]:
     yield _shared_database
     with closing(Database(_shared_database)) as database, database.connect() as conn:
         filled = [
-            name for name in metadata.tables if conn.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()  # noqa: S608
+            name for name in metadata.tables if conn.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()
         ]
         if filled:
             conn.exec_driver_sql("SET lock_timeout = '10s'")

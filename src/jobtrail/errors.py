@@ -42,7 +42,7 @@ class UsageError(JobTrailError, ValueError):
     """The caller asked for something that cannot be; nothing was stored."""
 
 
-class InvalidArguments(UsageError):  # noqa: N818 - named as the user reads it
+class InvalidArguments(UsageError):
     """Arguments do not fit the task's signature, or are not JSON at ``path``."""
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -50,31 +50,31 @@ class InvalidArguments(UsageError):  # noqa: N818 - named as the user reads it
         self.path = path
 
 
-class InvalidFile(UsageError):  # noqa: N818
+class InvalidFile(UsageError):
     """The input file is missing, not a file, unreadable, or still growing."""
 
 
-class InvalidFilter(UsageError):  # noqa: N818
+class InvalidFilter(UsageError):
     """The search text does not follow the filter grammar."""
 
 
-class InvalidOption(UsageError):  # noqa: N818
+class InvalidOption(UsageError):
     """An option of a task, a policy or a job has a value that cannot be used."""
 
 
-class InvalidPeriod(UsageError):  # noqa: N818
+class InvalidPeriod(UsageError):
     """The text is no period."""
 
 
-class TooLarge(UsageError):  # noqa: N818
+class TooLarge(UsageError):
     """The payload is above its limit."""
 
 
-class UnknownTask(UsageError):  # noqa: N818
+class UnknownTask(UsageError):
     """No task of this name is registered."""
 
 
-class Conflict(JobTrailError):  # noqa: N818
+class Conflict(JobTrailError):
     """The state of the store forbids it now; ``job_id`` names the job in the way, where there is one."""
 
     def __init__(self, message: str, job_id: str | None = None) -> None:
@@ -98,11 +98,11 @@ class IllegalMove(Conflict):
     """The job's state does not allow this move."""
 
 
-class NotFound(JobTrailError, LookupError):  # noqa: N818
+class NotFound(JobTrailError, LookupError):
     """There is no such job."""
 
 
-class JobFailed(JobTrailError):  # noqa: N818
+class JobFailed(JobTrailError):
     """The job ended without success; ``job_id`` and ``status`` tell which and how."""
 
     def __init__(self, message: str, job_id: str, status: str) -> None:
@@ -111,11 +111,11 @@ class JobFailed(JobTrailError):  # noqa: N818
         self.status = status
 
 
-class ResultTimeout(JobTrailError, TimeoutError):  # noqa: N818
+class ResultTimeout(JobTrailError, TimeoutError):
     """The wait is over and the job is still going on."""
 
 
-class InputChanged(JobTrailError):  # noqa: N818
+class InputChanged(JobTrailError):
     """The input file's content is not the one that was submitted."""
 
 
@@ -131,11 +131,11 @@ class StoreError(JobTrailError):
     """Something is wrong with the database."""
 
 
-class StoreUnavailable(StoreError):  # noqa: N818
+class StoreUnavailable(StoreError):
     """The database cannot be reached or written now."""
 
 
-class SchemaMismatch(StoreError):  # noqa: N818
+class SchemaMismatch(StoreError):
     """The database's schema is older or newer than this program."""
 
 
@@ -151,7 +151,7 @@ class PermanentError(Exception):
     """Raised by a body: trying again cannot help."""
 
 
-class TooManyFailedItems(PermanentError):  # noqa: N818
+class TooManyFailedItems(PermanentError):
     """More items failed than ``max_failed_items`` allows, so the body was stopped."""
 
 

@@ -1,13 +1,13 @@
 """For the tests of applications: a movable clock, draining, inline execution, a look at what was enqueued, and crashes.
 
-    clock = MovableClock()
-    jobs = JobTrail(f"sqlite:///{tmp_path}/jobs.db", clock=clock)
-    ...
-    drain(jobs)                      # run what is due, in this thread
-    clock.move(hours=1); drain(jobs) # a retry planned for later is due now
+clock = MovableClock()
+jobs = JobTrail(f"sqlite:///{tmp_path}/jobs.db", clock=clock)
+...
+drain(jobs)                      # run what is due, in this thread
+clock.move(hours=1); drain(jobs) # a retry planned for later is due now
 
-    crash(jobs, app="myproject.jobs:jobs", at="item:3")  # a real worker process dies after the third item
-    recover(jobs)                                        # what stands when its jobs have been taken up again
+crash(jobs, app="myproject.jobs:jobs", at="item:3")  # a real worker process dies after the third item
+recover(jobs)                                        # what stands when its jobs have been taken up again
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _in_own_loop(make: Any) -> Any:
     def run() -> None:
         try:
             answer.append(asyncio.run(make()))
-        except BaseException as caught:  # noqa: BLE001 - handed to the caller
+        except BaseException as caught:
             error.append(caught)
 
     thread = threading.Thread(target=run, name="jobtrail-testing")

@@ -5,5 +5,5 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from trails import *  # noqa: E402, F403 - fixtures
-from trails import _migrated_file, _shared_database  # noqa: E402, F401
+from trails import *  # noqa: F403 - fixtures
+from trails import _migrated_file, _shared_database  # noqa: F401

@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
+from trails import until
 
 from jobtrail.engine.chores import Chore
-from trails import until
 
 RAISED = [ValueError("a bad row"), asyncio.CancelledError("a foreign task"), SystemExit(3), KeyboardInterrupt(),
           GeneratorExit(), MemoryError("none left"), StopIteration(7)]  # fmt: skip

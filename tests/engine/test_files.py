@@ -7,10 +7,10 @@ import threading
 from json import loads
 
 import pytest
+from trails import count_rows, event
 
 from jobtrail import InvalidFile
 from jobtrail.testing import drain
-from trails import count_rows, event
 
 
 @pytest.fixture

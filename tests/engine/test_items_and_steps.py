@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
+from trails import until
 
 from jobtrail import Context, InvalidOption, RetryableError
 from jobtrail.testing import drain
-from trails import until
 
 
 def counts(job):

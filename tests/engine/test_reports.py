@@ -7,11 +7,11 @@ import logging
 import threading
 
 import pytest
+from trails import until
 
 from jobtrail import Context
 from jobtrail.engine.logbook import line_of
 from jobtrail.testing import drain
-from trails import until
 
 log = logging.getLogger("shop.import")
 

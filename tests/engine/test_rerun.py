@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from trails import event
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption
 from jobtrail.testing import drain
-from trails import event
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def import_file(jobs):
     @jobs.task
     def import_file(ctx):
         jobs.read.append(ctx.file.name)
-        with open(ctx.file.path) as file:  # noqa: PTH123 - as users write it
+        with open(ctx.file.path) as file:
             for item in ctx.items(file.read().split()):
                 with item:
                     jobs.worked.append(item.value)
@@ -277,7 +277,7 @@ def test_a_corrected_file_continues_the_old_ledger_and_both_units_point_at_each_
 def test_a_corrected_file_with_keys_of_its_rows(jobs, tmp_path):
     @jobs.task
     def import_rows(ctx):
-        with open(ctx.file.path) as file:  # noqa: PTH123
+        with open(ctx.file.path) as file:
             for item in ctx.items(enumerate(file.read().split(), 1), key=lambda pair: f"row {pair[0]}"):
                 with item:
                     jobs.worked.append(item.value[0])
@@ -295,7 +295,7 @@ def test_a_corrected_file_with_keys_of_its_rows(jobs, tmp_path):
     assert jobs.worked == [2, 4]
     assert (again.refresh().status, counts(again)) == ("completed", (4, 0, 0))
     with jobs.store.read() as conn:
-        from jobtrail.store import units  # noqa: PLC0415 - what no handle shows yet
+        from jobtrail.store import units
 
         old, new = units.get(conn, first.row.unit), units.get(conn, again.row.unit)
     assert (old.linked_unit, new.linked_unit) == (new.unit, old.unit)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from making import Maker
 from sqlalchemy import update
+from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
 from jobtrail.cli.steer import _words
@@ -18,7 +19,6 @@ from jobtrail.engine import worker as module
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
 from jobtrail.store.tables import jobs as table
-from trails import event, names, until
 
 LONG = 30.0
 

@@ -7,10 +7,10 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from trails import count_rows, event, until
 
 from jobtrail import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidArguments, InvalidOption, NotFound
 from jobtrail.testing import MovableClock, adrain, assert_enqueued, drain, inline
-from trails import count_rows, event, until
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_run_now(jobs):
 @pytest.mark.parametrize(
     "options",
     [
-        {"run_at": datetime(2026, 5, 1)},  # noqa: DTZ001 - what is refused
+        {"run_at": datetime(2026, 5, 1)},
         {"run_at": "tomorrow"},
         {"run_at": datetime.now(UTC), "delay": 5},
         {"delay": -1},

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
+from trails import count_rows
 
 from jobtrail import AlreadyActive, InvalidOption
 from jobtrail.testing import drain
-from trails import count_rows
 
 
 @pytest.fixture

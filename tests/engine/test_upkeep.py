@@ -16,6 +16,7 @@ from datetime import timedelta
 import pytest
 from making import Maker, subject
 from sqlalchemy import update
+from trails import event, names, until
 
 from jobtrail import StoreUnavailable
 from jobtrail.engine import upkeep as module
@@ -28,7 +29,6 @@ from jobtrail.store import workers
 from jobtrail.store.tables import jobs as table
 from jobtrail.store.tables import workers as worker_table
 from jobtrail.testing import MovableClock, drain
-from trails import event, names, until
 
 HOW = "its worker's process is gone"
 

@@ -8,10 +8,10 @@ import sys
 import threading
 
 import pytest
+from trails import event
 
 from jobtrail import InvalidOption
 from jobtrail.testing import MovableClock, drain
-from trails import event
 
 # -- C-14 ----------------------------------------------------------------------------------------------
 

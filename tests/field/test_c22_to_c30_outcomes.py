@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from trails import until
 
 from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
+from jobtrail.engine.rerun import subject
 from jobtrail.job import moves
 from jobtrail.job.ids import new_id
 from jobtrail.job.retry import Exponential
-from jobtrail.engine.rerun import subject
 from jobtrail.store import jobs as store_jobs
 from jobtrail.testing import MovableClock, drain
-from trails import until
 
 # -- C-22, C-23 ----------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ VALUES = {
     "minus inf": lambda: float("-inf"),
     "decimal": lambda: Decimal("1.10"),
     "aware": lambda: datetime(2026, 5, 1, tzinfo=UTC),
-    "naive": lambda: datetime(2026, 5, 1),  # noqa: DTZ001 - one of the values
+    "naive": lambda: datetime(2026, 5, 1),
     "uuid": lambda: uuid.UUID(int=5),
     "bytes": lambda: b"\xff",
     "set": lambda: {1},
@@ -208,7 +208,7 @@ def test_c26_an_attempt_that_dies_or_fails_early_loses_no_earned_item(jobs, url,
                 file.write(f"{item.value}\n")
 
     job = load.enqueue()
-    child = subprocess.run(  # noqa: S603 - our own program
+    child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), url, str(effects)], check=False, timeout=60
     )
     assert child.returncode == -signal.SIGKILL
@@ -296,7 +296,7 @@ def forget(conn, ids):
     """The history goes, as retention does it; the unit stays."""
     for table, column in (("events", "job_id"), ("progress", "job_id"), ("jobs", "id")):
         for one in ids:
-            conn.exec_driver_sql(f"DELETE FROM jobtrail_{table} WHERE {column} = '{one}'")  # noqa: S608
+            conn.exec_driver_sql(f"DELETE FROM jobtrail_{table} WHERE {column} = '{one}'")
 
 
 # -- C-30 ----------------------------------------------------------------------------------------------

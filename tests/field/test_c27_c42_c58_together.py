@@ -10,10 +10,10 @@ import threading
 
 import pytest
 from sqlalchemy import create_engine, text
+from trails import count_rows
 
 from jobtrail import IdempotencyConflict, JobTrail
 from jobtrail.testing import drain
-from trails import count_rows
 
 WAIT = 30
 
@@ -26,7 +26,7 @@ def at_once(number, call):
         barrier.wait(WAIT)
         try:
             answers[n] = call(n)
-        except Exception as error:  # noqa: BLE001 - it is the answer
+        except Exception as error:
             answers[n] = error
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
@@ -134,7 +134,7 @@ for n in order:
 def processes(program, url, number):
     """Start them, let them go together, give what each printed."""
     made = [
-        subprocess.Popen(  # noqa: S603 - our own program
+        subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(program), url, str(n)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
@@ -182,7 +182,7 @@ def child_works(jobs, task, n, answers):
         own = task.using(queue=f"child{n}").enqueue(n)
         drain(jobs, queues=[f"child{n}"])
         answers.put((n, [job.id for job in made], own.result(timeout=10), keyed.created, jobs.service.submitter))
-    except BaseException as error:  # noqa: BLE001 - told to the parent
+    except BaseException as error:
         answers.put((n, repr(error), None, None, None))
 
 
@@ -273,7 +273,7 @@ def test_c58_five_replicas_meet_an_empty_database(kind, tmp_path, request):
     if kind == "sqlite":
         url = f"sqlite:///{tmp_path}/new.db"
     else:
-        import psycopg  # noqa: PLC0415 - only where there is a server
+        import psycopg
 
         url = request.getfixturevalue("new_database")()
         with psycopg.connect(url, autocommit=True) as conn:

@@ -7,10 +7,10 @@ import time
 
 import pytest
 from sqlalchemy import event as sql_event
+from trails import until
 
 from jobtrail import Context
 from jobtrail.testing import drain
-from trails import until
 
 
 def test_c31_a_hundred_thousand_calls_are_cheap_bounded_and_keep_the_last_value(jobs):

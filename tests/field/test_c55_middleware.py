@@ -6,10 +6,10 @@ import asyncio
 import time
 
 import pytest
+from trails import event
 
 from jobtrail import InvalidOption
 from jobtrail.testing import drain
-from trails import event
 
 AGAIN = {"attempts": 2, "wait": {"kind": "fixed", "seconds": 0}}
 
@@ -172,7 +172,7 @@ def test_c55_the_bodys_value_stands_and_a_middleware_may_answer_in_its_place(mak
         bodies.append(1)
         return "body"
 
-    own, cached = load.enqueue(False), load.enqueue(True)  # noqa: FBT003
+    own, cached = load.enqueue(False), load.enqueue(True)
     drain(jobs)
     assert (own.result(), cached.result(), bodies) == ("body", "from the cache", [1])
 

@@ -8,12 +8,12 @@ import threading
 import time
 
 import pytest
+from trails import count_rows, until
 
 from jobtrail import JobTrail
 from jobtrail.engine import worker as worker_module
 from jobtrail.store import database as database_module
 from jobtrail.testing import drain
-from trails import count_rows, until
 
 
 @contextlib.contextmanager
@@ -35,7 +35,7 @@ def _turn_connections_away(conn, name):
 @contextlib.contextmanager
 def read_only(url):
     """PostgreSQL: the database is read-only, and connections that knew it otherwise are ended."""
-    import psycopg  # noqa: PLC0415 - only where there is a server
+    import psycopg
 
     base, name = url.rsplit("/", 1)
     with psycopg.connect(f"{base}/postgres", autocommit=True) as conn:
@@ -51,7 +51,7 @@ def read_only(url):
 @contextlib.contextmanager
 def away(url):
     """PostgreSQL: nobody gets a connection."""
-    import psycopg  # noqa: PLC0415
+    import psycopg
 
     base, name = url.rsplit("/", 1)
     with psycopg.connect(f"{base}/postgres", autocommit=True) as conn:

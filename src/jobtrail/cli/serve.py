@@ -42,7 +42,7 @@ def work(
     burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
 ) -> int:
     """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
-    from jobtrail.engine.worker import speed_up_switches
+    from jobtrail.engine.life import speed_up_switches
 
     named = _queues(queues, concurrency)
     jobs = session.open(tasks=True, creates=True)

@@ -75,7 +75,7 @@ class Chore:
     def _pass(self, pause: float) -> float:
         try:
             self._turn()
-        except BaseException as error:  # noqa: BLE001 - a chore that ended would be missed too late
+        except BaseException as error:
             self._tell(error)
             return min(LONGEST_BACK_OFF, max(self.interval, pause * 1.5))
         if self._failing is not None:

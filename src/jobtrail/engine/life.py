@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -188,3 +189,8 @@ def _beat(kind: str, store: Store, settings: Settings) -> Beat:
         return ThreadBeat(store, settings.beat_interval)
     message = f"beat must be 'thread' or 'child'; it is {kind!r}"
     raise InvalidOption(message)
+
+
+def speed_up_switches() -> None:
+    """In a process that only works: let the threads of store and loop take turns more often than every 5 ms."""
+    sys.setswitchinterval(0.001)

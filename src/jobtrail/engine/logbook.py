@@ -110,7 +110,7 @@ class JobLogHandler(logging.Handler):
             return
         try:
             write(line_of(record))
-        except Exception:  # noqa: BLE001 - logging must not end a job
+        except Exception:
             self.handleError(record)
 
 
@@ -121,7 +121,7 @@ def line_of(record: logging.LogRecord) -> str:
     """``2013-02-12T03:00:00.123Z INFO message``, with the traceback where there is one."""
     try:
         message = record.getMessage()
-    except Exception:  # noqa: BLE001
+    except Exception:
         message = f"{record.msg!r} (could not be formatted)"
     if record.exc_info and record.exc_info[0] is not None:
         message = f"{message}\n{_formatter.formatException(record.exc_info)}"

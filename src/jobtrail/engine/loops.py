@@ -152,7 +152,7 @@ class ItemLoop(Generic[T]):
         self, key: str, position: int, outcome: ItemOutcome, reason: str | None = None, error_type: str | None = None
     ) -> None:
         """Hand one outcome to the recorder."""
-        from jobtrail.job.jsonvalue import safe_text  # noqa: PLC0415 - only failing items need it
+        from jobtrail.job.jsonvalue import safe_text
 
         text = None if reason is None else safe_text(reason, REASON_LIMIT)
         self._recorder.has_items = True

@@ -250,7 +250,7 @@ def _count(outcomes: Any) -> Counts:
 def _whole(value: Any) -> int | None:
     try:
         number = int(value)
-    except Exception:  # noqa: BLE001 - whatever a value does when it is asked, it does not end the job
+    except Exception:
         return None
     return max(0, min(number, 2**31 - 1))
 
@@ -258,7 +258,7 @@ def _whole(value: Any) -> int | None:
 def _percent(value: Any) -> float | None:
     try:
         number = float(value)
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:
         return None
     if math.isnan(number):
         return None
@@ -268,7 +268,7 @@ def _percent(value: Any) -> float | None:
 def _message(value: Any) -> str:
     try:
         text = str(value)
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:
         text = f"<unprintable {type(value).__name__}>"
     return safe_text(text, MESSAGE_LIMIT)
 

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import InputChanged, InvalidArguments, JobTrailError, PermanentError, RetryableError, RetrySignal, StopSignal
+from jobtrail.errors import (
+    InputChanged,
+    InvalidArguments,
+    PermanentError,
+    RetryableError,
+    RetrySignal,
+    StopSignal,
+)
 from jobtrail.job import outcome as ends
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts
@@ -97,7 +104,7 @@ class Run:
             self.on_stop(self)
 
     def _call_on_cancel(self) -> None:
-        for function in self.ctx._on_cancel if self.ctx is not None else ():  # noqa: SLF001 - the run's own context
+        for function in self.ctx._on_cancel if self.ctx is not None else ():
             threading.Thread(target=_quietly, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
 
     def silent_for(self) -> float:
@@ -211,7 +218,7 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
         elif run.task.signature.context:
             run.ctx = build_context(run, steps, state)
         value = await chain(run)
-    except BaseException as error:  # noqa: BLE001 - an exception is an outcome
+    except BaseException as error:
         if run.body_ended:
             if error is not run.body_error:
                 run.hook_note = f"a middleware raised {describe(error).message or type(error).__name__} after the body"
@@ -222,9 +229,9 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
             run.body_value = value  # a middleware answered in the body's place
         return run.body_error
     finally:
-        if run._hook_limit is not None:  # noqa: SLF001
-            run._hook_limit.cancel()  # noqa: SLF001
-        if run.ctx is not None and run.ctx._on_cleanup:  # noqa: SLF001
+        if run._hook_limit is not None:
+            run._hook_limit.cancel()
+        if run.ctx is not None and run.ctx._on_cleanup:
             await _clean_up(run, run.ctx)
 
 
@@ -250,17 +257,17 @@ async def body(run: Run) -> Any:
 def _body_has_ended(run: Run) -> None:
     run.body_ended = True
     if run.hook_timeout is not None and run.coroutine is not None:
-        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run.coroutine.cancel)  # noqa: SLF001
+        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run.coroutine.cancel)
 
 
 async def _clean_up(run: Run, ctx: BaseContext) -> None:
-    for function in ctx._on_cleanup:  # noqa: SLF001
+    for function in ctx._on_cleanup:
         try:
             if inspect.iscoroutinefunction(function):
                 await function()
             else:
                 await run.executor.call(function, {})
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             run.hook_note = f"a function given to on_cleanup raised {type(error).__name__}"
 
 
@@ -276,7 +283,7 @@ def understand(run: Run, error: BaseException | None, settings: Settings) -> end
         summary = error.reason or "the body asked for a retry"
         asked = RetryableError(summary).with_traceback(error.__traceback__)
         failure = describe(asked, limit=settings.error_limit)
-        return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)  # noqa: FBT003
+        return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)
     stopped = run.stop.noticed or isinstance(error, (asyncio.CancelledError, StopSignal))
     if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and stopped:
         return _over_limit(run, error, settings)

@@ -270,7 +270,7 @@ class Service:
         """
         self.make_readable()
         with self.store.read() as conn:
-            row = jobs.get(conn, job_id) if len(job_id) == 36 else None  # noqa: PLR2004 - a whole UUID
+            row = jobs.get(conn, job_id) if len(job_id) == 36 else None
             if row is None:
                 found = jobs.ending_with(conn, job_id)
                 if len(found) > 1:

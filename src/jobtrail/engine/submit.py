@@ -16,9 +16,9 @@ from jobtrail.job.ids import new_id
 from jobtrail.job.jsonvalue import encode_arguments
 from jobtrail.job.model import NewJob
 from jobtrail.job.period import Period
-from jobtrail.job.retry import Retry, coerce_retry
+from jobtrail.job.retry import coerce_retry
 from jobtrail.job.task import choice_option, name_option, priority_option, seconds_option
-from jobtrail.job.unit import Unit, unit_of
+from jobtrail.job.unit import unit_of
 from jobtrail.store.jobs import PLAIN, Rules
 
 from . import files

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import random
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import JobTrailError, StopSignal, StoreError, StoreUnavailable
+from jobtrail.errors import JobTrailError, StopSignal, StoreError, StoreUnavailable, UnknownTask
 from jobtrail.executors.local import LocalExecutor
 from jobtrail.job import moves as job_moves
 from jobtrail.job import outcome as ends
@@ -36,6 +35,7 @@ from .recorder import Flusher, Recorder
 from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 from .settle import Ended, bare, settle
+from .slots import Slots
 from .steps import StepKeeper
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from .middleware import CallNext, Middleware
 
 _log = logging.getLogger("jobtrail.engine")
-SUSPECT_LOOK = 1.0  # seconds
 BESIDE_ITSELF = 5.0  # seconds until a job is given again whose earlier body still lives in the process
 NO_WORDS: Words = frozenset()
 BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
@@ -91,9 +90,8 @@ class Worker:
         self.leaves_process = leaves_process
         self.tasks = tasks
         self.settings = settings
-        self.queues = list(queues)
-        self._queue_slots: dict[str, int] = dict(queues) if isinstance(queues, Mapping) else {}
-        self.slots = sum(self._queue_slots.values()) or settings.slots
+        self._slots = Slots(queues, settings.slots)
+        self.queues, self.slots = self._slots.queues, self._slots.total
         self.life: Life | None = None
         if beat is not None:
             self.life = Life(store, tasks, settings, queues=self.queues, slots=self.slots, beat=beat)
@@ -111,7 +109,6 @@ class Worker:
         self._marks = jobs.Marks()
         self._ended: list[Ended] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._per_queue: dict[str, int] = dict.fromkeys(self.queues, 0)
         self._wanted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -121,7 +118,6 @@ class Worker:
         self.ready = asyncio.Event()
         self._over_for_threads = threading.Event()
         self._orders_at = float("-inf")
-        self._suspect_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
 
     # -- the loop around the turns -------------------------------------------------------------------
@@ -155,12 +151,8 @@ class Worker:
             try:
                 turn = await self.run_once()
                 failures = 0
-            except StoreError as error:
-                failures += 1
-                await self._wait_out(error, failures)
-                continue
             except Exception as error:
-                if burst:
+                if burst and not isinstance(error, StoreError):
                     raise
                 failures += 1
                 await self._wait_out(error, failures)
@@ -168,7 +160,7 @@ class Worker:
             await self._compare()
             if burst and turn.claimed == 0 and await self._nothing_left(due_only=due_only):
                 return
-            if turn.claimed == 0 or self._room() == 0:
+            if turn.claimed == 0 or self._slots.free == 0:
                 await self._wait()
 
     async def _compare(self) -> None:
@@ -242,7 +234,7 @@ class Worker:
     def wake(self, words: Words = NO_WORDS) -> None:
         """There may be something to do; may be called from any thread."""
         if SUSPECT in words:
-            self._suspect_at = float("-inf")  # one was made just now, so it is looked for in this turn
+            self._slots.look_again()
         loop = self._loop
         if loop is not None:
             with contextlib.suppress(RuntimeError):
@@ -275,7 +267,7 @@ class Worker:
         Raises: StoreError when the store is away; the ends are kept and written by a later turn.
         """
         ended, self._ended = self._ended, []
-        wants = [] if self._stopping else self._wants()
+        wants = [] if self._stopping else self._slots.wants()
         orders = self._orders_due()
         if not ended and not wants and not orders:
             return Turn(0, 0)
@@ -324,33 +316,8 @@ class Worker:
             _log.warning("the store is back")
             self.away = None
 
-    def _room(self) -> int:
-        return self.slots - len(self.running)
-
-    def _portion(self) -> int:
-        """At most half of the slots at a time: one half works while the other is being settled and claimed."""
-        return (self.slots + 1) // 2
-
-    def _wants(self) -> list[tuple[str, int]]:
-        room, wants = min(self._room(), self._portion()), []
-        for queue in self.queues:
-            limit = self._queue_slots.get(queue)
-            free = room if limit is None else min(room, limit - self._per_queue[queue])
-            if free > 0:
-                wants.append((queue, free))
-        return wants
-
-    def _may_take_suspect(self) -> bool:
-        """Looked for once a second, and never beside another suspect (DESIGN, rule 8)."""
-        if not self._suspect_due():
-            return False
-        self._suspect_at = time.monotonic()
-        return True
-
     def _suspect_due(self) -> bool:
-        if time.monotonic() - self._suspect_at < SUSPECT_LOOK:
-            return False
-        return not any(run.claim.suspect for run in self.running.values())
+        return self._slots.look_due(holds_suspect=any(run.claim.suspect for run in self.running.values()))
 
     def _orders_due(self) -> bool:
         now = time.monotonic()
@@ -365,8 +332,9 @@ class Worker:
         now = self.store.now()
         refused = settle(conn, self.store, ended, self.id, now) if ended else []
         claims: list[Claim] = []
-        room = min(self._room(), self._portion())
-        if wants and room > 0 and self._may_take_suspect():
+        room = self._slots.portion
+        if wants and room > 0 and self._suspect_due():
+            self._slots.looked()
             claims += jobs.claim_suspect(conn, self.store.dialect, [queue for queue, _ in wants], self.id, now)
             room -= len(claims)
         for queue, free in wants:
@@ -468,7 +436,7 @@ class Worker:
         self.running[claim.id] = run
         if self.seen is not None:
             self.seen.append(claim.id)
-        self._per_queue[claim.queue] = self._per_queue.get(claim.queue, 0) + 1
+        self._slots.take(claim.queue)
         # Held by `running` until its end is decided, so that nothing collects it.
         run.coroutine = asyncio.get_running_loop().create_task(self._perform(run))
 
@@ -509,8 +477,8 @@ class Worker:
         if self.running.get(claim.id) is run:
             del self.running[claim.id]
         if claim.suspect:
-            self._suspect_at = float("-inf")  # it has ended in order, so the next one need not wait for its second
-        self._per_queue[claim.queue] -= 1
+            self._slots.look_again()  # it has ended in order, so the next one need not wait
+        self._slots.give_back(claim.queue)
         decided = finish(run, ended, self.id, self.store.now())
         self.flusher.forget(run.recorder)
         records = run.recorder.take_last()
@@ -549,7 +517,7 @@ class Worker:
 
     def _not_known(self, claim: Claim) -> None:
         final = claim.put_backs >= self.settings.put_back_limit
-        failure = describe(_UnknownTask(f"unknown task: no worker knows '{claim.task}'"))
+        failure = describe(UnknownTask(f"unknown task: no worker knows '{claim.task}'"))
         ended = ends.NotKnownHere(failure.to_json(), failure.fingerprint, self.settings.put_back_delay, final)
         if claim.put_backs == 0:
             _log.warning("job %s asks for the task '%s', which this worker does not know", claim.id, claim.task)
@@ -628,12 +596,3 @@ class Worker:
             else:
                 return
         _log.error("the store stayed away; %d ends could not be written", len(self._ended))
-
-
-class _UnknownTask(JobTrailError):
-    """No worker here knows the task."""
-
-
-def speed_up_switches() -> None:
-    """In a process that only works: let the threads of store and loop take turns more often than every 5 ms."""
-    sys.setswitchinterval(0.001)

@@ -36,7 +36,7 @@ class LocalExecutor:
         def work() -> None:
             try:
                 value = context.run(function, **arguments)
-            except BaseException as error:  # noqa: BLE001 - sys.exit() in a body must not end the thread
+            except BaseException as error:
                 outcome: tuple[Any, BaseException | None] = (None, error)
             else:
                 outcome = (value, None)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, func, insert, or_, select, text, update
+from sqlalchemy import Text, cast, insert, or_, select, text, update
 
 from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
 
@@ -107,7 +107,7 @@ def _store(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: d
         units.link(conn, rules.unit.key, rules.linked_unit)
     # The holder may end between the attempt to insert and the look at it; then the next attempt succeeds.
     for _ in range(5):
-        if _insert_guarded(conn, dialect, new, now, unit_lock=rules.unit.key):
+        if _insert_guarded(conn, new, now, unit_lock=rules.unit.key):
             return Submitted(new.id, created=True)
         answer = _meet_active(conn, dialect, new, rules, now)
         if answer is not None:
@@ -126,7 +126,6 @@ def _already_done(conn: Connection, rules: Rules) -> Submitted | None:
 
 def _insert_guarded(
     conn: Connection,
-    dialect: Dialect,
     new: NewJob,
     now: datetime,
     *,
@@ -144,7 +143,7 @@ def _insert_guarded(
 def _insert_unless_taken(conn: Connection, table: Table, key: Any, values: dict[str, Any]) -> bool:
     """Insert a row unless a unique index forbids it; True when it was inserted."""
     if conn.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as pg_insert  # noqa: PLC0415 - one dialect at a time
+        from sqlalchemy.dialects.postgresql import insert as pg_insert
 
         statement: Any = pg_insert(table).on_conflict_do_nothing()
     else:
@@ -164,15 +163,15 @@ def _meet_active(
     if holder.id == new.id:
         return Submitted(new.id, created=True)  # the try before this one was committed, its answer was lost
     if rules.if_active == "queue":
-        return _queue_behind(conn, dialect, new, holder.id, now)
+        return _queue_behind(conn, new, holder.id, now)
     ended = holder.status in FINAL_STATES  # by force, and its body still runs
     if ended or rules.if_active == "raise" or holder.args != new.args or new.mode is not None:
         return Submitted(holder.id, created=False, in_way=holder.id, why="active")
     return Submitted(holder.id, created=False)
 
 
-def _queue_behind(conn: Connection, dialect: Dialect, new: NewJob, holder: str, now: datetime) -> Submitted | None:
-    if _insert_guarded(conn, dialect, new, now, unit_lock=None, waits_for=holder):
+def _queue_behind(conn: Connection, new: NewJob, holder: str, now: datetime) -> Submitted | None:
+    if _insert_guarded(conn, new, now, unit_lock=None, waits_for=holder):
         return Submitted(new.id, created=True)
     behind = conn.execute(
         select(jobs.c.id, jobs.c.args).where(

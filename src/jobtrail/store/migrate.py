@@ -92,7 +92,7 @@ def upgrade(database: Database) -> bool:
 
 def sql(database: Database) -> str:
     """The statements of an upgrade as text, for a DBA; nothing is changed."""
-    from alembic import command  # noqa: PLC0415 - Alembic is loaded only to migrate
+    from alembic import command
 
     found = state(database)
     out = io.StringIO()
@@ -129,7 +129,7 @@ def _unlock(conn: Connection, database: Database, how: str) -> None:
 
 
 def _config(conn: Connection | None, out: Any = None) -> Any:
-    from alembic.config import Config  # noqa: PLC0415
+    from alembic.config import Config
 
     config = Config(output_buffer=out) if out is not None else Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
@@ -138,6 +138,6 @@ def _config(conn: Connection | None, out: Any = None) -> Any:
 
 
 def _run_alembic(conn: Connection) -> None:
-    from alembic import command  # noqa: PLC0415
+    from alembic import command
 
     command.upgrade(_config(conn), "head")

@@ -149,7 +149,7 @@ def steps_of(conn: Connection, ledger: str) -> list[dict[str, Any]]:
         .where(steps.c.generation == ledger)
         .order_by(steps.c.at, steps.c.name)
     )
-    return [dict(row._mapping) for row in found]  # noqa: SLF001 - SQLAlchemy's own name for it
+    return [dict(row._mapping) for row in found]
 
 
 # -- reading back ------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def progress_of(conn: Connection, job_ids: Sequence[str]) -> dict[str, dict[str,
     found = conn.execute(select(progress).where(progress.c.job_id.in_(list(job_ids))))
     rows: dict[str, dict[str, Any]] = {}
     for row in found:
-        values = dict(row._mapping)  # noqa: SLF001
+        values = dict(row._mapping)
         values["metadata"] = loads(values["metadata"]) if values["metadata"] else None
         rows[values.pop("job_id")] = values
     return rows

@@ -91,7 +91,7 @@ class Id(TypeDecorator[str]):
             return value
         return UUID(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         """The text form, whatever the driver gave."""
         return None if value is None else str(value)
 

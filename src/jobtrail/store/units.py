@@ -127,7 +127,7 @@ _SELECT = select(
 
 
 def _read(row: object) -> UnitRow:
-    values = dict(row._mapping)  # type: ignore[attr-defined]  # noqa: SLF001 - SQLAlchemy's own name for it
+    values = dict(row._mapping)  # type: ignore[attr-defined]
     values["outcome"] = Outcome(values["outcome"]) if values["outcome"] else None
     values["active_status"] = Status(values["active_status"]) if values["active_status"] else None
     return UnitRow(**values)

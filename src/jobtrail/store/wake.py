@@ -120,7 +120,7 @@ class _Datagrams:
             except ConnectionRefusedError:
                 # Nobody is bound to it any more: its process has died.
                 with contextlib.suppress(OSError):
-                    os.unlink(entry.path)
+                    Path(entry.path).unlink()
             except OSError:
                 continue
 
@@ -164,7 +164,7 @@ class _DatagramListener:
             with contextlib.suppress(OSError):
                 self._socket.close()
             with contextlib.suppress(OSError):
-                os.unlink(self._name)
+                Path(self._name).unlink()
             with contextlib.suppress(OSError):
                 self._folder.rmdir()
 
@@ -184,7 +184,7 @@ class _NotifyListener:
         while not self._stopping.is_set():
             try:
                 self._listen()
-            except Exception:  # noqa: BLE001 - whatever it was, try again
+            except Exception:
                 self._stopping.wait(1.0)
 
     def _listen(self) -> None:

@@ -158,7 +158,7 @@ def boot_id() -> str | None:
 def pid_namespace() -> str | None:
     """In which namespace our pid is meant; in containers everybody is pid 1."""
     try:
-        return os.readlink("/proc/self/ns/pid")
+        return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         return None
 

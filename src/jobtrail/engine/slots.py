@@ -1,0 +1,68 @@
+"""A worker's slots: how many are free, for which queue, and whether a suspect may take one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SUSPECT_LOOK = 1.0  # seconds between two looks for a suspect
+
+
+class Slots:
+    """Counts what runs, in all and in each queue.
+
+    ``queues`` maps a queue to its slots, or is a list of queues that share ``total``.
+    """
+
+    def __init__(self, queues: Sequence[str] | Mapping[str, int], total: int) -> None:
+        self.queues = list(queues)
+        self._limits: dict[str, int] = dict(queues) if isinstance(queues, Mapping) else {}
+        self.total = sum(self._limits.values()) or total
+        self._taken: dict[str, int] = dict.fromkeys(self.queues, 0)
+        self._looked_at = float("-inf")
+
+    @property
+    def free(self) -> int:
+        """Slots that nothing runs in."""
+        return self.total - sum(self._taken.values())
+
+    @property
+    def portion(self) -> int:
+        """What one claim may take: at most half, so that one half works while the other is settled and claimed."""
+        return min(self.free, (self.total + 1) // 2)
+
+    def take(self, queue: str) -> None:
+        """A run of this queue begins."""
+        self._taken[queue] = self._taken.get(queue, 0) + 1
+
+    def give_back(self, queue: str) -> None:
+        """A run of this queue is over."""
+        self._taken[queue] -= 1
+
+    def wants(self) -> list[tuple[str, int]]:
+        """For each queue with room, how many jobs it may be given now."""
+        room, wanted = self.portion, []
+        for queue in self.queues:
+            limit = self._limits.get(queue)
+            free = room if limit is None else min(room, limit - self._taken[queue])
+            if free > 0:
+                wanted.append((queue, free))
+        return wanted
+
+    # -- suspects (DESIGN, rule 8) ---------------------------------------------------------------------
+
+    def look_due(self, *, holds_suspect: bool) -> bool:
+        """Is it time to look for a suspect? Never beside another one."""
+        return not holds_suspect and time.monotonic() - self._looked_at >= SUSPECT_LOOK
+
+    def looked(self) -> None:
+        """A look was had just now."""
+        self._looked_at = time.monotonic()
+
+    def look_again(self) -> None:
+        """One was made just now, so it is looked for in the next turn."""
+        self._looked_at = float("-inf")
