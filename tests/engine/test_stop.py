@@ -15,6 +15,7 @@ from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
 from jobtrail.cli.steer import _words
+from jobtrail.engine import slots
 from jobtrail.engine import worker as module
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
@@ -456,7 +457,7 @@ async def test_a_body_that_gives_signs_may_take_longer_than_its_stall_limit(make
 async def test_a_job_given_away_and_back_does_not_start_beside_its_own_old_body(make_jobs, monkeypatch):
     """C-65: declared dead wrongly, and the same process claims the job again while its body blocks."""
     monkeypatch.setattr(module, "BESIDE_ITSELF", 0.2)
-    monkeypatch.setattr(module, "SUSPECT_LOOK", 0.1)
+    monkeypatch.setattr(slots, "SUSPECT_LOOK", 0.1)
     jobs = make_jobs(beat_interval=0.1, sweep_interval=0.2)
     gate, bodies = threading.Event(), Bodies()
 

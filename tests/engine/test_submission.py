@@ -352,7 +352,7 @@ def test_a_body_that_does_not_end_is_handed_back_uncharged_in_bounded_time(make_
         await asyncio.sleep(20)
 
     async def host():
-        async with jobs.running():
+        async with jobs.running(leaves_process=True):
             made = await stubborn.aenqueue(), await asleep.aenqueue()
             await asyncio.to_thread(began.wait, 10)
             await asyncio.to_thread(until, "both run", lambda: made[1].refresh().status == "running")

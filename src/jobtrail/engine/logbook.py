@@ -39,6 +39,7 @@ class LogBook:
         self._tail: deque[tuple[int, int, int]] = deque()  # seq, lines, bytes of what is stored of the end
         self._tail_bytes = 0
         self._dropped = 0
+        self._overflowed = False
         for seq, lines, size, dropped in kept:
             self._take_over(seq, lines, size, dropped)
 
@@ -65,6 +66,7 @@ class LogBook:
         while self._fresh_bytes > self._half and len(self._fresh) > 1:
             self._fresh_bytes -= self._fresh.popleft()[1]
             self._dropped += 1
+            self._overflowed = True
 
     def take(self) -> tuple[list[LogChunk], list[int]]:
         """The new pieces to write, and the numbers of the pieces to forget."""
@@ -74,7 +76,9 @@ class LogBook:
             self._head = []
         if self._fresh:
             dropped = self._dropped
-            forget = self._make_room(self._fresh_bytes)
+            # Where lines of this piece are missing, those before it go too: there is one gap, not two.
+            forget = self._make_room(self._half if self._overflowed else self._fresh_bytes)
+            self._overflowed = False
             if self._dropped != dropped or (self._dropped and not self._tail):
                 self._next += 1  # the gap that tells where lines are missing
             chunk = self._chunk([line for line, _ in self._fresh])

@@ -317,7 +317,10 @@ class Worker:
             self.away = None
 
     def _suspect_due(self) -> bool:
-        return self._slots.look_due(holds_suspect=any(run.claim.suspect for run in self.running.values()))
+        """One that has ended and is not written yet still counts: if the process dies now, both are lost in it."""
+        running = any(run.claim.suspect for run in list(self.running.values()))
+        unwritten = any(one.run is not None and one.run.claim.suspect for one in list(self._ended))
+        return self._slots.look_due(holds_suspect=running or unwritten)
 
     def _orders_due(self) -> bool:
         now = time.monotonic()

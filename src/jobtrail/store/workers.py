@@ -145,9 +145,10 @@ def add_submitter(conn: Connection, dialect: Dialect, submitter: str, now: datet
 def our_version() -> str:
     """The version of jobtrail that runs here."""
     try:
-        return version("jobtrail")
+        found: str | None = version("jobtrail")  # None where the metadata may not be read
     except PackageNotFoundError:
-        return "unknown"
+        found = None
+    return found or "unknown"
 
 
 def boot_id() -> str | None:

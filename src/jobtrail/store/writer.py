@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 GROUP = 200
 LOCK_TIMEOUT = "100ms"
+ABANDONED = "10s"
 SIDE_LOCK_TIMEOUT = "60s"
 FORK_WAIT = 5.0  # seconds that a fork waits for a write to end
 SIDE_CONNECTIONS = 4
@@ -333,7 +334,10 @@ class Writer:
         if self._conn is None:
             conn = self.database.own_connection()
             if not self.database.is_sqlite:
-                conn.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+                # A process that is stopped in the middle of a write must not hold others up for ever.
+                conn.exec_driver_sql(
+                    f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET idle_in_transaction_session_timeout = '{ABANDONED}'"
+                )
             self._conn = conn
         self.database.sync_clock(self._conn)
         return self._conn
