@@ -16,6 +16,7 @@ from jobtrail.job.model import Status, StopCause
 from jobtrail.store import jobs, workers
 from jobtrail.store.wake import DEAD
 
+from . import spool
 from .beat import ChildBeat, ThreadBeat
 from .chores import Chore
 from .rerun import subject
@@ -73,6 +74,7 @@ class Life:
         self._beat.start(self.id)
         self._store.wake.subscribe(self._on_word)
         with contextlib.suppress(StoreError):
+            spool.replay(self._store, self.id)
             self._upkeep.run_once()  # what a predecessor on this host left is proven and taken over at once
         self._chore.start()
 

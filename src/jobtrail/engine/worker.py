@@ -27,7 +27,7 @@ from jobtrail.job.retry import Retry
 from jobtrail.store import items, jobs, runs
 from jobtrail.store.wake import SUSPECT
 
-from . import logbook, points
+from . import logbook, points, spool
 from .beat import TICK
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
@@ -114,9 +114,7 @@ class Worker:
         self._stopping = False
         self._at_once = False
         self._abandoned: list[Run] = []
-        self._finished = asyncio.Event()
-        self.ready = asyncio.Event()
-        self._over_for_threads = threading.Event()
+        self.ready, self._finished, self._over_for_threads = asyncio.Event(), asyncio.Event(), threading.Event()
         self._orders_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
 
@@ -598,4 +596,5 @@ class Worker:
                 await self._wait_out(error, attempt)
             else:
                 return
-        _log.error("the store stayed away; %d ends could not be written", len(self._ended))
+        kept = await asyncio.to_thread(spool.keep, self.store, self._ended)
+        _log.error("the store stayed away; %d ends are kept in %s", len(self._ended), kept)
