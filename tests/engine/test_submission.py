@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -413,3 +414,19 @@ def test_a_job_is_found_by_the_end_of_its_id(jobs):
     assert jobs.get(job.id[-8:]).id == job.id
     with pytest.raises(NotFound, match="no job"):
         jobs.get("ffffffffffff")
+
+
+async def test_an_idle_worker_begins_a_delayed_job_when_it_is_due_and_not_at_the_next_poll(make_jobs):
+    jobs = make_jobs(poll_interval=30)
+    began = []
+
+    @jobs.task
+    async def note():
+        began.append(time.monotonic())
+
+    async with jobs.running():
+        asked = time.monotonic()
+        await note.using(delay=0.5).aenqueue()
+        while not began and time.monotonic() - asked < 10:
+            await asyncio.sleep(0.01)
+    assert 0.4 < began[0] - asked < 5

@@ -29,6 +29,7 @@ from jobtrail.store.wake import SUSPECT
 
 from . import logbook, points, spool
 from .beat import TICK
+from .idle import Idle
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
@@ -86,10 +87,8 @@ class Worker:
         beat: str | None = "thread",
         leaves_process: bool = False,
     ) -> None:
-        self.store = store
+        self.store, self.tasks, self.settings = store, tasks, settings
         self.leaves_process = leaves_process
-        self.tasks = tasks
-        self.settings = settings
         self._slots = Slots(queues, settings.slots)
         self.queues, self.slots = self._slots.queues, self._slots.total
         self.life: Life | None = None
@@ -107,12 +106,12 @@ class Worker:
         self._middleware = list(middleware)
         self._chains: dict[tuple[str, bool], CallNext] = {}
         self._marks = jobs.Marks()
+        self._idle = Idle(store, self.queues, settings.poll_interval)
         self._ended: list[Ended] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping = False
-        self._at_once = False
+        self._stopping = self._at_once = False
         self._abandoned: list[Run] = []
         self.ready, self._finished, self._over_for_threads = asyncio.Event(), asyncio.Event(), threading.Event()
         self._orders_at = float("-inf")
@@ -201,8 +200,9 @@ class Worker:
             # Bodies that end in the same moment are settled together.
             await asyncio.sleep(0)
             return
+        may_claim = not self._stopping and self._slots.free > 0
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.poll_interval):
+            async with asyncio.timeout(await self._idle.seconds() if may_claim else self.settings.poll_interval):
                 await self._wanted.wait()
 
     async def _wait_out(self, error: Exception, failures: int) -> None:

@@ -11,8 +11,8 @@ from sqlalchemy import Text, cast, insert, or_, select, text, update
 from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
 
 from . import events, units
-from .dialects import CLAIMED
-from .tables import idempotency_keys, job_labels, jobs, workers
+from .dialects import CLAIMED, PRIORITIES
+from .tables import DUE, idempotency_keys, job_labels, jobs, workers
 from .workers import ALIVE
 
 if TYPE_CHECKING:
@@ -425,6 +425,24 @@ def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | 
     if due_by is not None:
         query = query.where(jobs.c.run_at <= due_by)
     return conn.execute(query.limit(1)).first() is not None
+
+
+# One index look for each priority, however many jobs wait for later.
+_NEXT_DUE = text(  # noqa: S608 - our own names
+    "SELECT min(run_at) AS run_at FROM ("
+    + " UNION ALL ".join(
+        f"SELECT * FROM (SELECT run_at FROM {jobs.name} WHERE {DUE} AND queue = :queue "
+        f"AND priority = {priority} ORDER BY run_at LIMIT 1) AS p{priority}"
+        for priority in PRIORITIES
+    )
+    + ") AS found"
+).columns(run_at=jobs.c.run_at.type)
+
+
+def next_due(conn: Connection, queues: Sequence[str]) -> datetime | None:
+    """When the next waiting job of these queues is due (perhaps already); None where none waits for a time."""
+    found = [conn.execute(_NEXT_DUE, {"queue": queue}).scalar() for queue in queues]
+    return min((moment for moment in found if moment is not None), default=None)
 
 
 def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | None]]:
