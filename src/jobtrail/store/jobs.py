@@ -428,10 +428,10 @@ def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | 
 
 
 # One index look for each priority, however many jobs wait for later.
-_NEXT_DUE = text(  # noqa: S608 - our own names
+_NEXT_DUE = text(
     "SELECT min(run_at) AS run_at FROM ("
     + " UNION ALL ".join(
-        f"SELECT * FROM (SELECT run_at FROM {jobs.name} WHERE {DUE} AND queue = :queue "
+        f"SELECT * FROM (SELECT run_at FROM {jobs.name} WHERE {DUE} AND queue = :queue "  # noqa: S608 - our own names
         f"AND priority = {priority} ORDER BY run_at LIMIT 1) AS p{priority}"
         for priority in PRIORITIES
     )
