@@ -428,15 +428,10 @@ def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | 
 
 
 # One index look for each priority, however many jobs wait for later.
-_NEXT_DUE = text(
-    "SELECT min(run_at) AS run_at FROM ("
-    + " UNION ALL ".join(
-        f"SELECT * FROM (SELECT run_at FROM {jobs.name} WHERE {DUE} AND queue = :queue "  # noqa: S608 - our own names
-        f"AND priority = {priority} ORDER BY run_at LIMIT 1) AS p{priority}"
-        for priority in PRIORITIES
-    )
-    + ") AS found"
-).columns(run_at=jobs.c.run_at.type)
+_FIRST = "SELECT run_at FROM {table} WHERE {due} AND queue = :queue AND priority = {priority} ORDER BY run_at LIMIT 1"
+_FIRSTS = [_FIRST.format(table=jobs.name, due=DUE, priority=priority) for priority in PRIORITIES]
+_EACH = " UNION ALL ".join(f"SELECT * FROM ({first}) AS p{place}" for place, first in enumerate(_FIRSTS))  # noqa: S608
+_NEXT_DUE = text(f"SELECT min(run_at) AS run_at FROM ({_EACH}) AS found").columns(run_at=jobs.c.run_at.type)  # noqa: S608
 
 
 def next_due(conn: Connection, queues: Sequence[str]) -> datetime | None:
