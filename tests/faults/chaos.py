@@ -64,6 +64,7 @@ class Load:
         self._fleet = fleet
         self._plan = plan
         self.rate = plan.rate
+        self.body = plan.body
         self.ids: list[str] = []
         self.refused = 0
         self._stop = threading.Event()
@@ -80,7 +81,7 @@ class Load:
         due = time.monotonic()
         while not self._stop.is_set():
             try:
-                self.ids.append(self._fleet.submit("quick", seconds=self._plan.body))
+                self.ids.append(self._fleet.submit("quick", seconds=self.body))
             except StoreError:
                 self.refused += 1
             due = max(due + 1 / self.rate, time.monotonic() - 0.5)
@@ -155,11 +156,18 @@ def sqlite_readers(fleet: Fleet, plan: Plan, load: Load, server: Cluster | None)
 
 
 def overload(fleet: Fleet, plan: Plan, load: Load, server: Cluster | None) -> None:
-    usual, load.rate = load.rate, 1.5 * _capacity(fleet, plan, load)
+    """Bodies so long that the slots are known to carry less than is submitted; the backlog must show it."""
+    slots = plan.workers * plan.slots
+    body = slots / (1.2 * plan.rate)  # what the slots carry at most: 1.2 × the usual rate
+    usual, load.rate, load.body = (load.rate, load.body), 1.5 * 1.2 * plan.rate, body
     try:
         time.sleep(plan.fault)
+        backlog = fleet.unfinished()
+        if backlog < 0.25 * plan.fault * 1.2 * plan.rate:
+            message = f"no overload: only {backlog} jobs wait after {plan.fault:g} s of it"
+            raise AssertionError(message)
     finally:
-        load.rate = usual
+        load.rate, load.body = usual
 
 
 ON_POSTGRES: dict[str, Callable[..., None]] = {
@@ -229,12 +237,6 @@ def _window(fleet: Fleet, plan: Plan) -> float:
 
 def _ends(fleet: Fleet) -> int:
     return fleet.diary_path.read_bytes().count(b'"what": "end"')
-
-
-def _capacity(fleet: Fleet, plan: Plan, load: Load) -> float:
-    """What slots and body allow at most; measured for a moment where the machine allows less."""
-    load.rate = limit = plan.workers * plan.slots / plan.body
-    return min(limit, 2 * max(plan.rate, _window(fleet, plan)))
 
 
 @contextlib.contextmanager

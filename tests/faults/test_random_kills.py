@@ -18,9 +18,10 @@ ITEMS = 20
 LATE = 0.25 + 0.25  # seconds: what the recorder promises, and the write itself on a busy machine
 
 
-def kill_at_random(one: Fleet, kills: int, workers: int) -> Balance:
-    """Keep ``workers`` busy and kill one after the other that has work (two at once now and then); the balance at the end."""
+def kill_at_random(one: Fleet, kills: int, workers: int) -> tuple[Balance, int]:
+    """Keep ``workers`` busy and kill one after the other that has work (two at once now and then); the balance at the end, and how many were killed."""
     ids: list[str] = []
+    killed = 0
     one.start_many(workers, "-c", "4")
     for number in range(kills):
         ids += [one.submit("listed", count=ITEMS, durable=n % 2 == 0, pause=0.01) for n in range(6)]
@@ -28,12 +29,13 @@ def kill_at_random(one: Fleet, kills: int, workers: int) -> Balance:
         time.sleep(random.uniform(0.0, 0.4))
         for victim in random.sample(busy, min(len(busy), 2 if number % 5 == 4 else 1)):
             victim.kill()
+            killed += 1
         while len(one.living()) < workers:
             one.start("-c", "4", wait=False)
     one.drained(timeout=120)
     found = check(one, ids)
     check_items(one, ids)
-    return found
+    return found, killed
 
 
 def _busy(one: Fleet) -> list[Process]:

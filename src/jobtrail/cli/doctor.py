@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 GOOD, NOTE, BAD = "ok", "note", "wrong"
 CLOCK_LIMIT = timedelta(seconds=2)
 WAIT_LIMIT = timedelta(minutes=5)
+OLD_TRANSACTION = timedelta(minutes=10)
+LONG_WAL = 1 << 30  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,27 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
             yield _waiting(conn, now, workers)
             yield from _orphans(conn, workers)
             yield from _people(conn)
+            yield from _bloat(jobs, conn)
     except JobTrailError as error:
         yield Finding("database", BAD, str(error))
+
+
+def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
+    """What makes every claim slower without any alarm: a forgotten transaction, a log that cannot be folded in."""
+    if jobs.store.database.is_sqlite:
+        path = jobs.store.database.path
+        wal = path.with_name(path.name + "-wal") if path is not None else None
+        if wal is not None and wal.exists() and wal.stat().st_size > LONG_WAL:
+            told = f"{wal.name} has {wal.stat().st_size / 1e9:.1f} GB"
+            yield Finding("bloat", NOTE, told, "some program keeps a reading transaction open; end it")
+        return
+    age = conn.exec_driver_sql(
+        "SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::float FROM pg_stat_activity "
+        "WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()"
+    ).scalar()
+    if age is not None and age > OLD_TRANSACTION.total_seconds():
+        told = f"a transaction has been open for {timedelta(seconds=int(age))}"
+        yield Finding("bloat", NOTE, told, "end it (pg_stat_activity): rows that died since cannot be cleaned up")
 
 
 def _reach(jobs: JobTrail) -> Finding:

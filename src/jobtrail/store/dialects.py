@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, SmallInteger, Text
@@ -12,7 +13,6 @@ from .tables import Id, Moment, from_micros, to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from sqlalchemy import Connection, Table
 
@@ -39,6 +39,9 @@ CLAIMED = (
     "suspect",
 )
 PRIORITIES = range(10)
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+# Where a claim may begin: jobs that were submitted together are due at the same moment, so the id belongs to it.
+Mark = tuple[datetime, str]
 COPY_FROM = 8  # rows; below this a plain INSERT is as fast as COPY
 
 _by_id = operator.itemgetter(0)
@@ -65,7 +68,7 @@ class Dialect(Protocol):
         """Insert rows into any table; ``tail`` is an ON CONFLICT clause, the same text on both databases."""
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[datetime | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
     ) -> list[tuple[Any, ...]]:
         """Hand out up to ``limit`` due jobs, most urgent first: the `CLAIMED` columns, priority, run_at."""
 
@@ -123,7 +126,7 @@ class Sqlite:
     )
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[datetime | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
     ) -> list[tuple[Any, ...]]:
         """One priority after the other; the write lock is held, so nobody is in between."""
         del marks  # SQLite keeps no dead rows to wade through
@@ -241,11 +244,11 @@ class Postgresql:
     _CLAIM = f"""
 WITH due AS MATERIALIZED (
     SELECT found.id
-    FROM unnest(%(marks)s::timestamptz[]) WITH ORDINALITY AS mark(at, place)
+    FROM unnest(%(marks)s::timestamptz[], %(mark_ids)s::uuid[]) WITH ORDINALITY AS mark(at, id, place)
     CROSS JOIN LATERAL (
         SELECT id FROM {JOBS}
         WHERE status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND queue = %(queue)s
-          AND priority = (mark.place - 1)::smallint AND run_at >= mark.at AND run_at <= %(now)s
+          AND priority = (mark.place - 1)::smallint AND (run_at, id) >= (mark.at, mark.id) AND run_at <= %(now)s
         ORDER BY run_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS found
     LIMIT %(limit)s
@@ -257,7 +260,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
 """  # noqa: S608 - constants
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[datetime | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
     ) -> list[tuple[Any, ...]]:
         """One statement; rows that another worker has just locked are passed over."""
         given = {
@@ -265,7 +268,8 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
             "limit": limit,
             "worker": worker,
             "now": now,
-            "marks": [mark or tables.EPOCH for mark in marks],
+            "marks": [mark[0] if mark else tables.EPOCH for mark in marks],
+            "mark_ids": [mark[1] if mark else FIRST_ID for mark in marks],
         }
         rows = conn.exec_driver_sql(self._CLAIM, given).all()
         ordered = sorted(rows, key=lambda row: (row[-2], row[-1], row[0]))

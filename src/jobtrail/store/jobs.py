@@ -11,7 +11,7 @@ from sqlalchemy import Text, cast, insert, or_, select, text, update
 from jobtrail.job.model import ACTIVE, FINAL, Claim, JobRow, NewJob, Outcome, Status, Submitted
 
 from . import events, units
-from .dialects import CLAIMED, PRIORITIES
+from .dialects import CLAIMED, PRIORITIES, Mark
 from .tables import DUE, idempotency_keys, job_labels, jobs, workers
 from .workers import ALIVE
 
@@ -231,10 +231,10 @@ class Marks:
 
     def __init__(self, full_look_every: float = 1.0) -> None:
         self.every = full_look_every
-        self._marks: dict[str, list[datetime | None]] = {}
+        self._marks: dict[str, list[Mark | None]] = {}
         self._looked: dict[str, float] = {}
 
-    def of(self, queue: str, monotonic: float) -> list[datetime | None]:
+    def of(self, queue: str, monotonic: float) -> list[Mark | None]:
         """The marks to claim with now."""
         if monotonic - self._looked.get(queue, float("-inf")) >= self.every:
             self._looked[queue] = monotonic
@@ -245,7 +245,7 @@ class Marks:
         """Take over what a claim returned."""
         marks = self._marks[queue]
         for row in rows:
-            marks[row[-2]] = row[-1]
+            marks[row[-2]] = (row[-1], str(row[0]))
 
 
 def claim(
@@ -259,7 +259,7 @@ def claim(
     monotonic: float = 0.0,
 ) -> list[Claim]:
     """Hand out up to ``limit`` due jobs of a queue: most urgent first, then oldest due."""
-    places: list[datetime | None] = marks.of(queue, monotonic) if marks else [None] * 10
+    places: list[Mark | None] = marks.of(queue, monotonic) if marks else [None] * 10
     rows = dialect.claim(conn, queue, limit, worker, now, places)
     if marks:
         marks.advance(queue, rows)
