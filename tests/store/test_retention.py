@@ -1,8 +1,9 @@
-"""Retention: what is old goes in chunks and leaves no orphans; what is active, referred to or true stays."""
+"""Retention (case C-39): what is old goes in chunks and leaves no orphans; what is active, referred to or true stays."""
 
 from __future__ import annotations
 
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -121,7 +122,7 @@ def test_a_number_that_is_no_time_is_refused() -> None:
             Retention(failed=wrong)  # type: ignore[arg-type]
 
 
-def test_the_active_and_what_they_refer_to_stay(store: Store, make: Maker, old: Any) -> None:
+def test_c39_the_active_and_what_they_refer_to_stay(store: Store, make: Maker, old: Any) -> None:
     rerun, parent, root, telling, alone = old(), old(), old(), old(), old()
     active = {
         make.pending(rerun_of=rerun),
@@ -177,7 +178,7 @@ def test_a_ledger_stays_while_a_job_of_its_telling_does(store: Store, make: Make
     assert_no_orphans(store)
 
 
-def test_what_was_removed_is_counted(store: Store, old: Any) -> None:
+def test_c39_what_was_removed_is_counted(store: Store, old: Any) -> None:
     for _ in range(3):
         old()
     old(Status.FAILED)
@@ -190,7 +191,7 @@ def test_what_was_removed_is_counted(store: Store, old: Any) -> None:
     assert found["completed"]["wait_seconds"] == pytest.approx(30)
 
 
-def test_what_stops_a_pass_loses_nothing_and_the_next_goes_on(store: Store, make: Maker, old: Any) -> None:
+def test_c39_what_stops_a_pass_loses_nothing_and_the_next_goes_on(store: Store, make: Maker, old: Any) -> None:
     for _ in range(7):
         old(items=["ok"])
     chunks = iter([False, True])
@@ -216,7 +217,7 @@ def test_kept_jobs_at_the_front_do_not_stop_a_pass(store: Store, make: Maker, ol
     assert run_once(store, POLICY, NOW, chunk=2).total == 1
 
 
-def test_two_at_once_count_each_job_once(store: Store, other: Store, old: Any) -> None:
+def test_c39_two_at_once_count_each_job_once(store: Store, other: Store, old: Any) -> None:
     for _ in range(30):
         old()
     done = [threading.Thread(target=run_once, args=(one, POLICY, NOW), kwargs={"chunk": 3}) for one in (store, other)]
@@ -252,3 +253,23 @@ def test_keys_go_when_they_have_expired(store: Store, make: Maker) -> None:
     pruned = run_once(store, POLICY, NOW, chunk=2)
     assert (pruned.keys, make.count(tables.idempotency_keys)) == (4, 1)
     assert run_once(store, POLICY, NOW).keys == 0
+
+
+def test_c39_jobs_that_end_meanwhile_wait_for_no_clean_up(store: Store, other: Store, make: Maker, old: Any) -> None:
+    """In committed chunks: nobody waits a second for a lock, and each pass of a chunk makes progress."""
+    for _ in range(60):
+        old(Status.COMPLETED)
+    waiting = [make.pending() for _ in range(40)]
+    ended = threading.Event()
+    cleaning = threading.Thread(target=lambda: (run_once(other, POLICY, NOW, chunk=3), ended.set()))
+    cleaning.start()
+    waits = []
+    while not ended.is_set() or not waits:
+        began = time.monotonic()
+        claims = make.claim(1)
+        for claim in claims:
+            make.apply(moves.finished(subject(claim), NOW, Status.COMPLETED))
+        waits.append(time.monotonic() - began)
+    cleaning.join()
+    assert max(waits) < 1.0, f"an ending job waited {max(waits):.2f} s"
+    assert ids(store) == set(waiting)
