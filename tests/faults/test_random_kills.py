@@ -19,7 +19,7 @@ LATE = 0.25 + 0.25  # seconds: what the recorder promises, and the write itself 
 
 
 def kill_at_random(one: Fleet, kills: int, workers: int) -> tuple[Balance, int]:
-    """Keep ``workers`` busy and kill one after the other that has work (two at once now and then); the balance at the end, and how many were killed."""
+    """Keep ``workers`` busy and kill those that have work; the balance at the end, and how many were killed."""
     ids: list[str] = []
     killed = 0
     one.start_many(workers, "-c", "4")
