@@ -75,12 +75,11 @@ class LogBook:
             chunks.append(self._chunk(self._head))
             self._head = []
         if self._fresh:
-            dropped = self._dropped
             # Where lines of this piece are missing, those before it go too: there is one gap, not two.
             forget = self._make_room(self._half if self._overflowed else self._fresh_bytes)
             self._overflowed = False
-            if self._dropped != dropped or (self._dropped and not self._tail):
-                self._next += 1  # the gap that tells where lines are missing
+            if self._dropped and not self._tail:
+                self._next += 1  # the gap that tells where lines are missing; pieces of the end that stay have one before them
             chunk = self._chunk([line for line, _ in self._fresh])
             chunks.append(chunk)
             self._tail.append((chunk.seq, chunk.lines, chunk.bytes))

@@ -68,7 +68,9 @@ def _unit_in_way(conn: Connection, row: JobRow) -> Conflict | None:
     if row.unit is None:
         return None
     active = jobs.active_of_unit(conn, row.unit)
-    if active is not None and active != row.id:
+    if active == row.id:
+        return None  # interrupted and held: it has the unit, and what is newer waits behind it
+    if active is not None:
         return AlreadyActive(f"the unit of job {row.id} has an active job: {active}", active)
     newest = jobs.newest_of_unit(conn, row.unit)
     if newest is not None and newest != row.id:
