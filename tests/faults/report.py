@@ -76,7 +76,7 @@ def kills_table(server: Cluster, *, short: bool) -> Lines:
     """SIGKILL at random moments."""
     kills, workers = (10, 2) if short else (100, 4)
     lines = [
-        f"SIGKILL at random moments, {workers} workers, every fifth time two at once; jobs of 20 items, half of them durable:",
+        f"SIGKILL at random moments, {workers} workers, one at a time, two where two were busy at every fifth time (seldom); jobs of 20 items, half of them durable:",
         "",
         "| database | kills | jobs | completed | given up | lost | bodies started beyond the record | ran again |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
