@@ -104,7 +104,6 @@ class ItemLoop(Generic[T]):
         self._open: Item[T] | None = None
         self._done = 0
         self._counts = Counts(0, 0, 0)
-        self.error_raised: TooManyFailedItems | None = None
 
     def __iter__(self) -> Iterator[Item[T]]:
         """The items that have no outcome yet (and the failed ones where this run is to repair them)."""

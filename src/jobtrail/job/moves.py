@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 S = Status
 FREE_HAND_BACKS = 100
-PROGRAM, WORKER, UPKEEP = "program", "worker", "upkeep"
+WORKER, UPKEEP = "worker", "upkeep"
 
 # name of the move -> (states it may leave, states it may reach)
 TABLE: dict[str, tuple[tuple[Status, ...], tuple[Status, ...]]] = {
