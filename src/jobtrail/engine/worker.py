@@ -27,9 +27,10 @@ from jobtrail.job.retry import Retry
 from jobtrail.store import items, jobs, runs
 from jobtrail.store.wake import SUSPECT
 
-from . import logbook, points, spool
+from . import logbook, points
 from .beat import TICK
 from .idle import Idle
+from .leaving import Leaving
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
@@ -112,7 +113,7 @@ class Worker:
         self._wanted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = self._at_once = False
-        self._abandoned: list[Run] = []
+        self.abandoned: list[Run] = []
         self.ready, self._finished, self._over_for_threads = asyncio.Event(), asyncio.Event(), threading.Event()
         self._orders_at = float("-inf")
         self.seen: list[str] | None = None  # set by tests: the ids of the jobs that ran
@@ -134,7 +135,7 @@ class Worker:
         try:
             await self._work(burst=burst, due_only=due_only)
         finally:
-            await self._shut_down()
+            await Leaving(self).run()
             ticking.cancel()
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
@@ -245,7 +246,7 @@ class Worker:
 
     def bodies_live(self) -> bool:
         """Do bodies still run here that were given away and cannot be ended?"""
-        return any(run.body_lives for run in self._abandoned)
+        return any(run.body_lives for run in self.abandoned)
 
     def wait_finished(self, timeout: float) -> bool:
         """Wait in another thread until `run` has returned, at most ``timeout`` seconds."""
@@ -534,67 +535,3 @@ class Worker:
         if cause is StopCause.STALL:
             line = ("stuck", f"no sign of life for {run.silent_for():.0f} s")
         self._end(Ended(move, line=line))
-
-    # -- begin and end of the worker's life ------------------------------------------------------------
-
-    async def _shut_down(self) -> None:
-        """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
-        self._stopping = True
-        self.remote.processes.release()
-        if self.life is not None:
-            await asyncio.to_thread(self.life.stopping)
-        await self._drain(self.settings.graceful_shutdown_timeout, may_end_at_once=True)
-        for run in list(self.running.values()):
-            run.leave()
-        await self._drain(0.2 if self._at_once else self.settings.cancel_timeout)
-        living = {run.claim.id for run in self.running.values() if run.body_lives and self._stays()}
-        for run in list(self.running.values()):
-            self._hand_back(run)
-        await self._write_rest(living)
-        self.flusher.stop()
-        self.executor.close()
-        await asyncio.to_thread(self.remote.processes.close)
-
-    async def _drain(self, seconds: float, *, may_end_at_once: bool = False) -> None:
-        end = time.monotonic() + seconds
-        while (self.running or self._ended) and time.monotonic() < end:
-            if may_end_at_once and self._at_once:
-                return
-            self._wanted.clear()
-            if self._ended:
-                with contextlib.suppress(StoreError):
-                    await self.run_once()
-                if self.away is None:
-                    continue
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(0.5, max(0.0, end - time.monotonic()))):
-                    await self._wanted.wait()
-
-    def _hand_back(self, run: Run) -> None:
-        """The body ignores everything: its records stand, the run is given back, what it still says is refused."""
-        self.running.pop(run.claim.id, None)
-        run.abandon()
-        self._abandoned.append(run)
-        run.recorder.overtaken = True
-        if run.body_lives and self._stays():
-            return  # it keeps its run until the process is gone, or a second body would start beside it
-        handed = ends.HandedBack("interrupted by shutdown")
-        decided = finish(run, handed, self.id, self.store.now())
-        self._ended.append(Ended(decided.move, run.recorder.take_last()))
-
-    def _stays(self) -> bool:
-        """A process that leaves now takes its bodies with it; any other keeps them until it ends."""
-        return self.life is not None and not self.leaves_process
-
-    async def _write_rest(self, living: set[str]) -> None:
-        for attempt in range(1, 6):
-            try:
-                await self.run_once()
-                if self.life is not None:
-                    await asyncio.to_thread(partial(self.life.end, living=living))
-            except StoreError as error:
-                await self._wait_out(error, attempt)
-            else:
-                return
-        kept = await asyncio.to_thread(spool.keep, self.store, self._ended)
-        _log.error("the store stayed away; %d ends are kept in %s", len(self._ended), kept)

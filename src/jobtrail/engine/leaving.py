@@ -1,0 +1,96 @@
+"""How a worker leaves: it drains, cancels what can be cancelled, gives back what still runs; in bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobtrail.errors import StoreError
+from jobtrail.job import outcome as ends
+
+from . import spool
+from .run import finish
+from .settle import Ended
+
+if TYPE_CHECKING:
+    from .run import Run
+    from .worker import Worker
+
+_log = logging.getLogger("jobtrail.engine")
+
+
+class Leaving:
+    """The end of one worker's life."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    async def run(self) -> None:
+        """Drain, then cancel what can be cancelled, then hand back what still runs; bounded in time."""
+        worker = self._worker
+        worker._stopping = True
+        worker.remote.processes.release()
+        if worker.life is not None:
+            await asyncio.to_thread(worker.life.stopping)
+        await self._drain(worker.settings.graceful_shutdown_timeout, may_end_at_once=True)
+        for run in list(worker.running.values()):
+            run.leave()
+        await self._drain(0.2 if worker._at_once else worker.settings.cancel_timeout)
+        living = {run.claim.id for run in worker.running.values() if run.body_lives and self._stays()}
+        for run in list(worker.running.values()):
+            self._hand_back(run)
+        await self._write_rest(living)
+        worker.flusher.stop()
+        worker.executor.close()
+        await asyncio.to_thread(worker.remote.processes.close)
+
+    async def _drain(self, seconds: float, *, may_end_at_once: bool = False) -> None:
+        worker = self._worker
+        end = time.monotonic() + seconds
+        while (worker.running or worker._ended) and time.monotonic() < end:
+            if may_end_at_once and worker._at_once:
+                return
+            worker._wanted.clear()
+            if worker._ended:
+                with contextlib.suppress(StoreError):
+                    await worker.run_once()
+                if worker.away is None:
+                    continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(0.5, max(0.0, end - time.monotonic()))):
+                    await worker._wanted.wait()
+
+    def _hand_back(self, run: Run) -> None:
+        """The body ignores everything: its records stand, the run is given back, what it still says is refused."""
+        worker = self._worker
+        worker.running.pop(run.claim.id, None)
+        run.abandon()
+        worker.abandoned.append(run)
+        run.recorder.overtaken = True
+        if run.body_lives and self._stays():
+            return  # it keeps its run until the process is gone, or a second body would start beside it
+        handed = ends.HandedBack("interrupted by shutdown")
+        decided = finish(run, handed, worker.id, worker.store.now())
+        worker._ended.append(Ended(decided.move, run.recorder.take_last()))
+
+    def _stays(self) -> bool:
+        """A process that leaves now takes its bodies with it; any other keeps them until it ends."""
+        return self._worker.life is not None and not self._worker.leaves_process
+
+    async def _write_rest(self, living: set[str]) -> None:
+        worker = self._worker
+        for attempt in range(1, 6):
+            try:
+                await worker.run_once()
+                if worker.life is not None:
+                    await asyncio.to_thread(partial(worker.life.end, living=living))
+            except StoreError as error:
+                await worker._wait_out(error, attempt)
+            else:
+                return
+        kept = await asyncio.to_thread(spool.keep, worker.store, worker._ended)
+        _log.error("the store stayed away; %d ends are kept in %s", len(worker._ended), kept)
