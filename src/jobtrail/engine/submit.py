@@ -40,7 +40,8 @@ class Using:
     """What `Task.using` may say about a job; None means "as the task says".
 
     source, period or file: the identity of the work. run_at (aware) or delay (seconds or timedelta): not before.
-    priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown.
+    priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown. parent: the id of
+    the job that this one comes from; root: the first of that line (default: the parent).
     """
 
     source: str | None = None
@@ -62,6 +63,8 @@ class Using:
     connection: Any = None
     actor: str | None = None
     reason: str | None = None
+    parent: str | None = None
+    root: str | None = None
 
     def with_options(self, **options: Any) -> Using:
         """A copy with more said.
@@ -114,6 +117,8 @@ def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, 
         file=files.to_json(file) if file else None,
         actor=using.actor,
         reason=using.reason,
+        parent=using.parent,
+        root=using.root or using.parent,
         context=encode_arguments(using.context, settings.argument_limit) if using.context else None,
         labels=dumps(labels) if labels else None,
     )

@@ -211,6 +211,7 @@ class JobRow:
     hand_backs: int
     strikes: int
     suspect: bool
+    followed: bool
     result: str | None
     note: str | None
     error: str | None

@@ -142,6 +142,8 @@ jobs = Table(
     Column("hand_backs", Integer, nullable=False, server_default="0"),
     Column("strikes", Integer, nullable=False, server_default="0"),
     Column("suspect", Boolean, nullable=False, server_default=text("false")),
+    # Somebody waits for its end: successors, or a group. Told by the statement that ends it, so nobody else asks.
+    Column("followed", Boolean, nullable=False, server_default=text("false")),
     Column("result", Text),
     Column("note", Text),
     Column("error", Text),
@@ -302,6 +304,107 @@ events = Table(
     Column("reason", Text),
     Column("detail", Text),
     Index("jobtrail_events_job", "job_id", "id"),
+)
+
+# -- what a job asks, and what follows it ----------------------------------------------------------------
+
+questions = Table(
+    "jobtrail_questions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("job_id", Id, nullable=False),
+    Column("generation", Id, nullable=False),
+    Column("run_no", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("schema", Text, nullable=False),
+    Column("detail", Text),
+    Column("digest", Text, nullable=False),
+    Column("default", Text),
+    Column("remember", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("asked_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("answer", Text),
+    Column("closed_at", Moment),
+    Column("actor", Text),
+    Column("reason", Text),
+    Index("jobtrail_questions_job", "job_id"),
+    Index("jobtrail_questions_generation", "generation", "name"),
+    Index(
+        "jobtrail_questions_open",
+        "job_id",
+        unique=True,
+        postgresql_where=text("state = 'open'"),
+        sqlite_where=text("state = 'open'"),
+    ),
+    Index(
+        "jobtrail_questions_deadline",
+        "expires_at",
+        postgresql_where=text("state = 'open' AND expires_at IS NOT NULL"),
+        sqlite_where=text("state = 'open' AND expires_at IS NOT NULL"),
+    ),
+)
+
+# An answer that holds for a source until the question is another one.
+remembered = Table(
+    "jobtrail_remembered",
+    metadata,
+    Column("task", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("actor", Text),
+    Column("question", Id, nullable=False),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("task", "source", "name"),
+)
+
+successors = Table(
+    "jobtrail_successors",
+    metadata,
+    Column("id", Id, primary_key=True),  # also the id of the job that it becomes, so it can come only once
+    Column("after", Id),
+    Column("group_id", Id),
+    Column("ends", Text, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("job_id", Id),
+    Column("reason", Text),
+    Column("at", Moment, nullable=False),
+    Index("jobtrail_successors_after", "after"),
+    Index("jobtrail_successors_group", "group_id"),
+)
+
+groups = Table(
+    "jobtrail_groups",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text),
+    Column("total", Integer, nullable=False),
+    Column("outcome", Text),
+    Column("actor", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("finished_at", Moment),
+)
+
+group_members = Table(
+    "jobtrail_group_members",
+    metadata,
+    Column("group_id", Id, nullable=False),
+    Column("job_id", Id, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("status", Text),
+    PrimaryKeyConstraint("group_id", "job_id"),
+    Index("jobtrail_group_members_job", "job_id"),
+    Index(
+        "jobtrail_group_members_open",
+        "group_id",
+        postgresql_where=text("status IS NULL"),
+        sqlite_where=text("status IS NULL"),
+    ),
 )
 
 workers = Table(

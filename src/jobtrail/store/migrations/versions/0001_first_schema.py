@@ -40,6 +40,9 @@ def upgrade() -> None:
     _progress()
     _logs()
     _events()
+    _questions()
+    _successors()
+    _groups()
     _workers()
     _beats()
     _submitters()
@@ -96,6 +99,7 @@ def _jobs() -> None:
         Column("hand_backs", Integer, nullable=False, server_default="0"),
         Column("strikes", Integer, nullable=False, server_default="0"),
         Column("suspect", Boolean, nullable=False, server_default=text("false")),
+        Column("followed", Boolean, nullable=False, server_default=text("false")),
         Column("result", Text),
         Column("note", Text),
         Column("error", Text),
@@ -256,6 +260,87 @@ def _events() -> None:
         Column("detail", Text),
     )
     op.create_index("jobtrail_events_job", "jobtrail_events", ["job_id", "id"])
+
+
+def _questions() -> None:
+    op.create_table(
+        "jobtrail_questions",
+        Column("id", ID, primary_key=True),
+        Column("job_id", ID, nullable=False),
+        Column("generation", ID, nullable=False),
+        Column("run_no", Integer, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("text", Text, nullable=False),
+        Column("kind", Text, nullable=False),
+        Column("schema", Text, nullable=False),
+        Column("detail", Text),
+        Column("digest", Text, nullable=False),
+        Column("default", Text),
+        Column("remember", Boolean, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("asked_at", MOMENT, nullable=False),
+        Column("expires_at", MOMENT),
+        Column("answer", Text),
+        Column("closed_at", MOMENT),
+        Column("actor", Text),
+        Column("reason", Text),
+    )
+    op.create_index("jobtrail_questions_job", "jobtrail_questions", ["job_id"])
+    op.create_index("jobtrail_questions_generation", "jobtrail_questions", ["generation", "name"])
+    _partial("jobtrail_questions_open", "jobtrail_questions", ["job_id"], "state = 'open'", unique=True)
+    _partial("jobtrail_questions_deadline", "jobtrail_questions", ["expires_at"], "state = 'open' AND expires_at IS NOT NULL")
+    op.create_table(
+        "jobtrail_remembered",
+        Column("task", Text, nullable=False),
+        Column("source", Text, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("digest", Text, nullable=False),
+        Column("answer", Text, nullable=False),
+        Column("actor", Text),
+        Column("question", ID, nullable=False),
+        Column("at", MOMENT, nullable=False),
+        PrimaryKeyConstraint("task", "source", "name"),
+    )
+
+
+def _successors() -> None:
+    op.create_table(
+        "jobtrail_successors",
+        Column("id", ID, primary_key=True),
+        Column("after", ID),
+        Column("group_id", ID),
+        Column("ends", Text, nullable=False),
+        Column("template", Text, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("job_id", ID),
+        Column("reason", Text),
+        Column("at", MOMENT, nullable=False),
+    )
+    op.create_index("jobtrail_successors_after", "jobtrail_successors", ["after"])
+    op.create_index("jobtrail_successors_group", "jobtrail_successors", ["group_id"])
+
+
+def _groups() -> None:
+    op.create_table(
+        "jobtrail_groups",
+        Column("id", ID, primary_key=True),
+        Column("name", Text),
+        Column("total", Integer, nullable=False),
+        Column("outcome", Text),
+        Column("actor", Text),
+        Column("created_at", MOMENT, nullable=False),
+        Column("finished_at", MOMENT),
+    )
+    op.create_table(
+        "jobtrail_group_members",
+        Column("group_id", ID, nullable=False),
+        Column("job_id", ID, nullable=False),
+        Column("position", Integer, nullable=False),
+        Column("status", Text),
+        PrimaryKeyConstraint("group_id", "job_id"),
+    )
+    op.create_index("jobtrail_group_members_job", "jobtrail_group_members", ["job_id"])
+    _partial("jobtrail_group_members_open", "jobtrail_group_members", ["group_id"], "status IS NULL")
 
 
 def _workers() -> None:
