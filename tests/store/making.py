@@ -16,7 +16,7 @@ from jobtrail.job.moves import Move, Subject
 from jobtrail.job.period import Period
 from jobtrail.job.unit import Unit
 from jobtrail.store import jobs
-from jobtrail.store.jobs import PLAIN, Rules
+from jobtrail.store.submissions import PLAIN, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

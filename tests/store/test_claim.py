@@ -10,7 +10,8 @@ from making import new_job, of_unit, unit
 
 from jobtrail.job.ids import new_id
 from jobtrail.store import jobs
-from jobtrail.store.jobs import Marks, Rules
+from jobtrail.store.jobs import Marks
+from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:
     from making import Maker

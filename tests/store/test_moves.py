@@ -14,7 +14,7 @@ from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status, StopCause
 from jobtrail.store import events, jobs, runs, tables, units
 from jobtrail.store.items import Recorded
-from jobtrail.store.jobs import Rules
+from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:
     from making import Maker

@@ -18,8 +18,8 @@ from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status
 from jobtrail.store import retention, runs, tables, units
 from jobtrail.store.items import Recorded
-from jobtrail.store.jobs import Rules
 from jobtrail.store.retention import Retention, run_once
+from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:
     from making import Maker

@@ -12,7 +12,7 @@ from making import new_job, of_unit, unit
 
 from jobtrail.job.model import Status
 from jobtrail.store import jobs, tables, units
-from jobtrail.store.jobs import Rules
+from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:
     from making import Maker

@@ -19,7 +19,7 @@ from sqlalchemy import event, select
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status
 from jobtrail.store import Store, tables
-from jobtrail.store.jobs import Rules
+from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ from jobtrail.job.model import NewJob
 from jobtrail.job.period import Period
 from jobtrail.job.unit import Unit
 from jobtrail.store import Store
-from jobtrail.store.jobs import Rules
+from jobtrail.store.submissions import Rules
 from concurrent.futures import ThreadPoolExecutor
 
 url, backwards = sys.argv[1], sys.argv[2] == "backwards"

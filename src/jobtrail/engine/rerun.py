@@ -18,7 +18,7 @@ from jobtrail.job.period import Period
 from jobtrail.job.task import choice_option
 from jobtrail.job.unit import Unit
 from jobtrail.store import jobs
-from jobtrail.store.jobs import Rules
+from jobtrail.store.submissions import Rules
 
 from . import files
 

@@ -19,7 +19,7 @@ from jobtrail.job.period import Period
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.task import choice_option, name_option, priority_option, seconds_option
 from jobtrail.job.unit import unit_of
-from jobtrail.store.jobs import PLAIN, Rules
+from jobtrail.store.submissions import PLAIN, Rules
 
 from . import files
 

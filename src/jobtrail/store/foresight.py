@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from jobtrail.job.model import NewJob
 
-    from .jobs import Rules
+    from .submissions import Rules
 
 
 def foresee(conn: Connection, new: NewJob, rules: Rules, now: datetime) -> Submitted | None:
-    """The answer of `jobs.submit` where another job stands for this one or is in its way; None where it would be stored."""
+    """The answer of `submissions.submit` where another job stands for this one or is in its way; None where it would be stored."""
     return _known_key(conn, rules, now) or _unit_in_way(conn, new, rules)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import jobs
+from . import submissions
 from .database import Database
 from .wake import Wake
 from .writer import Writer
@@ -57,18 +57,18 @@ class Store:
 
     # -- the submissions, which meet in groups ---------------------------------------------------------
 
-    def submit(self, new: NewJob, rules: jobs.Rules) -> Submitted:
+    def submit(self, new: NewJob, rules: submissions.Rules) -> Submitted:
         """Store one job that may meet another (unit, key, labels)."""
         return self.write(lambda conn: self.submit_on(conn, new, rules), key=new.unit or "")
 
-    async def asubmit(self, new: NewJob, rules: jobs.Rules) -> Submitted:
+    async def asubmit(self, new: NewJob, rules: submissions.Rules) -> Submitted:
         """`submit` for an event loop."""
         return await self.awrite(lambda conn: self.submit_on(conn, new, rules), key=new.unit or "")
 
-    def submit_on(self, conn: Connection, new: NewJob, rules: jobs.Rules) -> Submitted:
+    def submit_on(self, conn: Connection, new: NewJob, rules: submissions.Rules) -> Submitted:
         """`submit` inside a transaction that is open already."""
         self.wake.need()
-        return jobs.submit(conn, self.dialect, new, rules, self.now())
+        return submissions.submit(conn, self.dialect, new, rules, self.now())
 
     def insert(self, new: NewJob) -> None:
         """Store one job that cannot meet another."""
@@ -88,15 +88,15 @@ class Store:
 
     def _insert(self, conn: Connection, new: list[NewJob]) -> None:
         self.wake.need()
-        jobs.insert_plain(conn, self.dialect, new, self.now())
+        submissions.insert_plain(conn, self.dialect, new, self.now())
 
     def _insert_alike(self, conn: Connection, template: NewJob, rows: Sequence[tuple[str, str]]) -> None:
         self.wake.need()
-        jobs.insert_alike(conn, self.dialect, template, rows, self.now())
+        submissions.insert_alike(conn, self.dialect, template, rows, self.now())
 
     @staticmethod
     def _shape(new: NewJob) -> Any:
-        return tuple(jobs.shape(new))
+        return tuple(submissions.shape(new))
 
     def close(self) -> None:
         """Write what is queued, then close all connections."""

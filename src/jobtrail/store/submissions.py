@@ -1,0 +1,207 @@
+"""Submissions: a job is stored, or the one that stands for it already is the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select, update
+
+from jobtrail.job.model import FINAL, NewJob, Outcome, Submitted
+
+from . import units
+from .tables import idempotency_keys, job_labels, jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Table
+
+    from jobtrail.job.unit import Unit
+
+    from .dialects import Dialect
+
+FINAL_STATES = tuple(status.value for status in FINAL)
+_NEW = tuple(f.name for f in fields(NewJob))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a submission meets what is there already."""
+
+    unit: Unit | None = None
+    if_active: str = "same"
+    if_done: str = "run"
+    idempotency: tuple[str, str, str, datetime] | None = None  # scope, key, digest of the payload, expiry
+    labels: Mapping[str, str] | None = None
+    linked_unit: str | None = None
+
+
+PLAIN = Rules()
+
+
+def insert_plain(conn: Connection, dialect: Dialect, new: Sequence[NewJob], now: datetime) -> None:
+    """Insert jobs that cannot meet others (no unit, no key); all of the first one's shape."""
+    extra = shape(new[0])
+    columns = (*extra, "status", "created_at", "run_at")
+    rows = [(*[getattr(one, name) for name in extra], "pending", now, one.run_at or now) for one in new]
+    dialect.insert_jobs(conn, columns, rows)
+
+
+def insert_alike(
+    conn: Connection, dialect: Dialect, template: NewJob, ids_and_args: Sequence[tuple[str, str]], now: datetime
+) -> None:
+    """Insert many jobs that differ in id and arguments only."""
+    shared = [name for name in shape(template) if name not in {"id", "args"}]
+    columns = ("id", "args", *shared, "status", "created_at", "run_at")
+    tail = (*[getattr(template, name) for name in shared], "pending", now, template.run_at or now)
+    dialect.insert_jobs(conn, columns, [(one, args, *tail) for one, args in ids_and_args])
+
+
+def shape(new: NewJob) -> list[str]:
+    """The columns that a new job fills; jobs of one shape can be inserted by one statement."""
+    return [name for name in _NEW if name != "run_at" and getattr(new, name) is not None]
+
+
+def submit(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:
+    """Store one job, or answer with the one that stands for it.
+
+    Nothing is raised for a conflict: the answer's ``why`` says it, so that one refusal in a group of
+    writes costs the others nothing.
+    """
+    if rules.idempotency is not None:
+        answer = _take_key(conn, new, rules.idempotency, now)
+        if answer is not None:
+            return answer
+    answer = _store(conn, dialect, new, rules, now)
+    if rules.idempotency is not None and answer.id != new.id:
+        _settle_key(conn, new.id, answer)
+    if answer.created and rules.labels:
+        rows = [(key, value, new.id) for key, value in sorted(rules.labels.items())]
+        dialect.insert_many(conn, job_labels, ("key", "value", "job_id"), rows)
+    return answer
+
+
+def _store(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:
+    if rules.unit is None:
+        insert_plain(conn, dialect, [new], now)
+        return Submitted(new.id, created=True)
+    done = _already_done(conn, rules)
+    if done is not None:
+        return done
+    units.ensure(conn, dialect, rules.unit, now, linked=rules.linked_unit)
+    if rules.linked_unit is not None:
+        units.link(conn, rules.unit.key, rules.linked_unit)
+    # The holder may end between the attempt to insert and the look at it; then the next attempt succeeds.
+    for _ in range(5):
+        if _insert_guarded(conn, new, now, unit_lock=rules.unit.key):
+            return Submitted(new.id, created=True)
+        answer = _meet_active(conn, dialect, new, rules, now)
+        if answer is not None:
+            return answer
+    return Submitted(new.id, created=False, why="busy")
+
+
+def _already_done(conn: Connection, rules: Rules) -> Submitted | None:
+    if rules.if_done == "run" or rules.unit is None:
+        return None
+    unit = units.get(conn, rules.unit.key)
+    if unit is None or unit.outcome is not Outcome.SUCCESS or unit.job_id is None or unit.active_job is not None:
+        return None
+    return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done")
+
+
+def _insert_guarded(
+    conn: Connection,
+    new: NewJob,
+    now: datetime,
+    *,
+    unit_lock: str | None,
+    waits_for: str | None = None,
+) -> bool:
+    """Insert unless the unit (or the place behind it) is taken."""
+    names = shape(new)
+    columns = [*names, "status", "created_at", "run_at", "unit_lock", "waits_for"]
+    due = None if waits_for else (new.run_at or now)
+    values = [*[getattr(new, name) for name in names], "pending", now, due, unit_lock, waits_for]
+    return _insert_unless_taken(conn, jobs, jobs.c.id, dict(zip(columns, values, strict=True)))
+
+
+def _insert_unless_taken(conn: Connection, table: Table, key: Any, values: dict[str, Any]) -> bool:
+    """Insert a row unless a unique index forbids it; True when it was inserted."""
+    if conn.dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as pg_insert
+
+        statement: Any = pg_insert(table).on_conflict_do_nothing()
+    else:
+        statement = insert(table).prefix_with("OR IGNORE")
+    return conn.execute(statement.values(values).returning(key)).first() is not None
+
+
+def _meet_active(
+    conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime
+) -> Submitted | None:
+    query = select(jobs.c.id, jobs.c.args, jobs.c.status).where(jobs.c.unit_lock == new.unit)
+    if dialect.name == "postgresql" and rules.if_active == "queue":
+        query = query.with_for_update()
+    holder = conn.execute(query).first()
+    if holder is None:
+        return None
+    if holder.id == new.id:
+        return Submitted(new.id, created=True)  # the try before this one was committed, its answer was lost
+    if rules.if_active == "queue":
+        return _queue_behind(conn, new, holder.id, now)
+    ended = holder.status in FINAL_STATES  # by force, and its body still runs
+    if ended or rules.if_active == "raise" or holder.args != new.args or new.mode is not None:
+        return Submitted(holder.id, created=False, in_way=holder.id, why="active")
+    return Submitted(holder.id, created=False)
+
+
+def _queue_behind(conn: Connection, new: NewJob, holder: str, now: datetime) -> Submitted | None:
+    if _insert_guarded(conn, new, now, unit_lock=None, waits_for=holder):
+        return Submitted(new.id, created=True)
+    behind = conn.execute(
+        select(jobs.c.id, jobs.c.args).where(
+            jobs.c.unit == new.unit, jobs.c.waits_for.is_not(None), jobs.c.status == "pending"
+        )
+    ).first()
+    if behind is None:
+        return None
+    if behind.args == new.args:
+        return Submitted(behind.id, created=False)
+    return Submitted(behind.id, created=False, in_way=behind.id, why="active")
+
+
+def _take_key(
+    conn: Connection, new: NewJob, given: tuple[str, str, str, datetime], now: datetime
+) -> Submitted | None:
+    """None when the key is ours now; else the answer that the earlier submission gave."""
+    scope, key, digest, expires = given
+    values = {"scope": scope, "key": key, "job_id": new.id, "digest": digest, "expires_at": expires}
+    table = idempotency_keys
+    same = (table.c.scope == scope) & (table.c.key == key)
+    for _ in range(5):
+        if _insert_unless_taken(conn, table, table.c.key, values):
+            return None
+        found = conn.execute(select(table).where(same)).first()
+        if found is None:
+            continue
+        if found.expires_at <= now:
+            took = conn.execute(update(table).where(same, table.c.job_id == found.job_id).values(values)).rowcount
+            if took == 1:
+                return None
+            continue
+        if found.digest != digest:
+            return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
+        return Submitted(found.job_id, created=False)
+    return Submitted(new.id, created=False, why="busy")
+
+
+def _settle_key(conn: Connection, ours: str, answer: Submitted) -> None:
+    """The key names the job that stands for it; where the submission was refused it is free again."""
+    mine = idempotency_keys.c.job_id == ours
+    if answer.why is None or answer.why == "done":
+        conn.execute(update(idempotency_keys).where(mine).values(job_id=answer.id))
+    else:
+        conn.execute(idempotency_keys.delete().where(mine))
