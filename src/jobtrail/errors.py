@@ -2,17 +2,21 @@
 
 JobTrailError
 ├── UsageError (also ValueError)      the caller asked for something that cannot be
+│   ├── AnswerRefused                 an answer that does not fit its question; ``errors`` says where
 │   ├── InvalidArguments              arguments that do not fit the task or are not JSON
 │   ├── InvalidFile                   an input file that is missing, growing, unreadable
 │   ├── InvalidFilter                 a search text that does not follow the grammar
 │   ├── InvalidOption                 an option of a task, a policy or a job
 │   ├── InvalidPeriod                 a period that is no span of time
+│   ├── InvalidSchedule               a rule of time, or what a schedule says of it
 │   ├── TooLarge                      a payload above its limit
 │   └── UnknownTask                   a task name that nobody registered
 ├── Conflict                          the state of the store forbids it now
 │   ├── AlreadyActive                 the unit has an active job (its id is told)
 │   ├── AlreadyDone                   the unit is complete and ``if_done="raise"``
+│   ├── AlreadyAnswered               somebody else has answered the question (who and when is told)
 │   ├── IdempotencyConflict           the key belongs to another payload
+│   ├── QuestionClosed                nobody waits for the answer any more: its time is over, or its job has ended
 │   └── IllegalMove                   the job's state does not allow the move
 ├── NotFound                          no job, item or unit of that name
 ├── JobFailed                         ``result()`` of a job that did not succeed
@@ -28,10 +32,13 @@ RetryableError, PermanentError        raised by a task's body as an instruction
 └── TooManyFailedItems                raised into a body whose items fail too often
 JobSignal (BaseException)             leaves a body that stops, retries or asks
 ├── RetrySignal                       ``ctx.request_retry()``
+├── AskSignal                         ``ctx.ask()`` where there is no answer yet
 └── StopSignal                        the job was asked to stop
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class JobTrailError(Exception):
@@ -40,6 +47,16 @@ class JobTrailError(Exception):
 
 class UsageError(JobTrailError, ValueError):
     """The caller asked for something that cannot be; nothing was stored."""
+
+
+class AnswerRefused(UsageError):
+    """The answer does not fit the question; ``errors`` holds a sentence for each field (``$.rows[2].price``)."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        told = [f"{path} {sentence}" for path, sentence in list(errors.items())[:5]]
+        more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+        super().__init__(f"the answer does not fit: {'; '.join(told)}{more}")
+        self.errors = errors
 
 
 class InvalidArguments(UsageError):
@@ -66,6 +83,10 @@ class InvalidPeriod(UsageError):
     """The text is no period."""
 
 
+class InvalidSchedule(UsageError):
+    """The rule of time, or another option of a schedule, cannot be used."""
+
+
 class TooLarge(UsageError):
     """The payload is above its limit."""
 
@@ -88,6 +109,19 @@ class AlreadyActive(Conflict):
 
 class AlreadyDone(Conflict):
     """The unit is complete already."""
+
+
+class AlreadyAnswered(Conflict):
+    """Somebody else has answered the question; ``actor`` and ``at`` (UTC) tell who and when."""
+
+    def __init__(self, message: str, job_id: str | None = None, *, actor: str | None = None, at: Any = None) -> None:
+        super().__init__(message, job_id)
+        self.actor = actor
+        self.at = at
+
+
+class QuestionClosed(Conflict):
+    """Nobody waits for the answer any more: the question's time is over, or its job has ended."""
 
 
 class IdempotencyConflict(Conflict):
@@ -166,6 +200,14 @@ class RetrySignal(JobSignal):
         super().__init__(reason or "the body asked for a retry")
         self.delay = delay
         self.reason = reason
+
+
+class AskSignal(JobSignal):
+    """``ctx.ask()``: leave the slot until a person has answered; ``question`` says what is asked."""
+
+    def __init__(self, question: Any) -> None:
+        super().__init__(f"the job asks: {question.name}")
+        self.question = question
 
 
 class StopSignal(JobSignal):

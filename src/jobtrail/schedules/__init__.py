@@ -1,0 +1,1 @@
+"""When: rules of time, and the scheduler that makes jobs by them."""
