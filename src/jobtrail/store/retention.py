@@ -2,8 +2,8 @@
 
 Removed are ended jobs of a status's age with all that was written about them. Never removed are active jobs,
 what an active job refers to, units, and the ledger of a unit that is not complete (or a later re-run would not
-know what is done). What was removed is counted in `job_totals` in the same transaction. A reference to a
-removed job is no error: it is shown as pruned.
+know what is done). What was removed is counted in `job_totals` in the same transaction, a job that was retried
+once for each of its ends. A reference to a removed job is no error: it is shown as pruned.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jobtrail.errors import InvalidOption
 from jobtrail.job.model import ACTIVE, Outcome, Status
 
 from .search import OPEN, smallest_id
+from .stats import retried_ends
 from .tables import events, idempotency_keys, items, job_labels, job_totals, jobs, logs, progress, steps, units
 
 if TYPE_CHECKING:
@@ -172,18 +173,20 @@ def _referred_to(conn: Connection, ids: list[str]) -> set[str]:
 
 def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
     ids = [row.id for row in going]
-    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going), _ADD_TOTALS)
+    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, retried_ends(conn, ids)), _ADD_TOTALS)
     for table in _ABOUT_A_JOB:
         conn.execute(delete(table).where(table.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
     return _remove_ledgers(conn, {row.generation or row.id for row in going})
 
 
-def _totals(going: Iterable[Any]) -> list[tuple[Any, ...]]:
+def _totals(going: Sequence[Any], retried: Iterable[tuple[str, str, int]]) -> list[tuple[Any, ...]]:
     sums: dict[tuple[Any, ...], list[float]] = {}
+    hours = {row.id: (row.finished_at.replace(minute=0, second=0, microsecond=0), row.task) for row in going}
+    for job_id, status, number in retried:
+        sums.setdefault((*hours[job_id], status), [0, 0.0, 0.0])[0] += number
     for row in going:
-        hour = row.finished_at.replace(minute=0, second=0, microsecond=0)
-        one = sums.setdefault((hour, row.task, row.status), [0, 0.0, 0.0])
+        one = sums.setdefault((*hours[row.id], row.status), [0, 0.0, 0.0])
         one[0] += 1
         if row.started_at is not None:
             one[1] += max((row.finished_at - row.started_at).total_seconds(), 0.0)

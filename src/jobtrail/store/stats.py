@@ -1,0 +1,201 @@
+"""How the store stands at a moment, by counts and ages that are cheap to read: what is told to those who measure.
+
+Every count but that of the ends goes through an index that holds what is counted and nothing else, and stops at
+a cap: a number as high as its cap means "so many or more".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, func, literal, select, union_all
+from sqlalchemy import text as sql
+
+from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
+
+from .search import OPEN
+from .tables import DUE, Moment, beats, events, job_totals, jobs, workers
+from .workers import ALIVE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Select, Subquery
+
+CAP = 100_000  # of each count through an index
+ROW_CAP = 10_000  # where a count needs the rows themselves
+OPEN_STATES = (
+    Status.AWAITING_INPUT, Status.AWAITING_MAPPING, Status.INTERRUPTED, Status.FAILED, Status.PARTIAL, Status.CANCELLED,
+)  # fmt: skip
+_ASKING = f"{OPEN} AND status IN ('awaiting_input', 'awaiting_mapping')"
+_BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
+_SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
+_HELD = "status IN ('running', 'cancelling')"
+_FINAL = sorted(status.value for status in FINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits in a queue: for a slot, and for its time; ``oldest`` is since when the first of them is due."""
+
+    queue: str
+    due: int
+    later: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """A worker that is not known to have ended; ``beat_at`` is its last sign of life, by the store's clock."""
+
+    id: str
+    host: str
+    pid: int
+    state: str
+    slots: int
+    beat_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The store at one moment. ``open`` names every state of `OPEN_STATES`; counts stop at `CAP`.
+
+    ``behind``: pending, and another job has to end first. ``suspects``: pending, and run one at a time.
+    ``held`` is (status, task, queue, jobs), ``asking`` (status, task, jobs) of the first `ROW_CAP`.
+    """
+
+    waiting: list[Waiting]
+    behind: int
+    suspects: int
+    held: list[tuple[str, str, str, int]]
+    open: dict[str, int]
+    asking: list[tuple[str, str, int]]
+    workers: list[Living]
+
+
+def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
+    """Read all of it; some statements for each queue, and a few more."""
+    return Standing(
+        waiting=[_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)],
+        behind=conn.execute(_count_behind, {"cap": cap}).scalar_one(),
+        suspects=conn.execute(_count_suspects, {"cap": cap}).scalar_one(),
+        held=[_plain(row) for row in conn.execute(_count_held)],
+        open={row.status: row.number for row in conn.execute(_count_open, {"cap": cap})},
+        asking=[_plain(row) for row in conn.execute(_count_asking)],
+        workers=[Living(*row) for row in conn.execute(_living)],
+    )
+
+
+def _plain(row: Any) -> Any:
+    return tuple(row)
+
+
+# -- what waits ----------------------------------------------------------------------------------------
+
+_next_queue = select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > bindparam("queue"))
+
+
+def _queues(conn: Connection, cap: int) -> list[str]:
+    """Queues in which something waits, each found by one look into the index."""
+    found: list[str] = []
+    queue: str | None = ""
+    while len(found) < cap:
+        queue = conn.execute(_next_queue, {"queue": queue}).scalar()
+        if queue is None:
+            break
+        found.append(queue)
+    return found
+
+
+def _waiting(conn: Connection, queue: str, now: datetime, cap: int) -> Waiting:
+    rows = conn.execute(_look_at_queue, {"queue": queue, "now": now, "cap": cap}).all()
+    first = [row.oldest for row in rows if row.oldest is not None and row.oldest <= now]
+    due, later = (min(sum(row[place] for row in rows), cap) for place in (0, 1))
+    return Waiting(queue, due, later, min(first, default=None))
+
+
+def _of_priority(priority: int) -> Select[Any]:
+    """The index knows a due time within a priority only."""
+    here = select(jobs.c.run_at).where(
+        sql(DUE), jobs.c.queue == bindparam("queue"), jobs.c.priority == literal(priority)
+    )
+    moment = bindparam("now", type_=Moment)
+    due = _capped(here.where(jobs.c.run_at <= moment))
+    later = _capped(here.where(jobs.c.run_at > moment))
+    first = here.order_by(jobs.c.run_at).limit(1).scalar_subquery()
+    return select(due.label("due"), later.label("later"), first.label("oldest"))
+
+
+def _capped(query: Select[Any]) -> Any:
+    return select(func.count()).select_from(_first_of(query)).scalar_subquery()
+
+
+def _first_of(query: Select[Any]) -> Subquery:
+    return query.limit(bindparam("cap")).subquery()
+
+
+_look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
+_count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
+_count_suspects = select(_capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"))))
+
+# -- what is being done, and what stands open ----------------------------------------------------------
+
+_count_held = (
+    select(jobs.c.status, jobs.c.task, jobs.c.queue, func.count())
+    .where(sql(_HELD))
+    .group_by(jobs.c.status, jobs.c.task, jobs.c.queue)
+)
+_count_open = union_all(
+    *(
+        select(
+            literal(status.value).label("status"),
+            _capped(select(jobs.c.id).where(sql(OPEN), sql(f"status = '{status.value}'"))).label("number"),
+        )
+        for status in OPEN_STATES
+    )
+)
+_some_asking = select(jobs.c.status, jobs.c.task).where(sql(_ASKING)).limit(ROW_CAP).subquery()
+_count_asking = select(_some_asking.c.status, _some_asking.c.task, func.count()).group_by(
+    _some_asking.c.status, _some_asking.c.task
+)
+_living = (
+    select(workers.c.id, workers.c.host, workers.c.pid, workers.c.state, workers.c.slots, beats.c.at)
+    .join(beats, beats.c.worker == workers.c.id, isouter=True)
+    .where(workers.c.state.in_(ALIVE))
+)
+
+# -- what has ended ------------------------------------------------------------------------------------
+
+# One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
+_parts = union_all(
+    select(jobs.c.task, jobs.c.status, func.count().label("number"))
+    .where(jobs.c.status.in_(_FINAL))
+    .group_by(jobs.c.task, jobs.c.status),
+    select(job_totals.c.task, job_totals.c.status, func.sum(job_totals.c.jobs)).group_by(
+        job_totals.c.task, job_totals.c.status
+    ),
+    select(jobs.c.task, events.c.from_status, func.count())
+    .join(jobs, jobs.c.id == events.c.job_id)
+    .where(events.c.name == "retried", events.c.from_status.in_(_FINAL))
+    .group_by(jobs.c.task, events.c.from_status),
+).subquery()
+_ends = select(_parts.c.task, _parts.c.status, func.sum(_parts.c.number)).group_by(_parts.c.task, _parts.c.status)
+
+
+def ends(conn: Connection) -> dict[tuple[str, str], int]:
+    """How often a job of a task has ended in a status, since the first day, by (task, status). It never goes down.
+
+    Counted are the jobs that stand in a final status, those that retention has removed, and the ends that a
+    retry has taken back. It reads every job, so the time it takes grows with their number.
+    """
+    return {(row[0], row[1]): int(row[2]) for row in conn.execute(_ends)}
+
+
+def retried_ends(conn: Connection, ids: list[str]) -> list[tuple[str, str, int]]:
+    """The ends that a retry has taken back, as (job, status, how often): retention counts them with what it removes."""
+    query = (
+        select(events.c.job_id, events.c.from_status, func.count())
+        .where(events.c.job_id.in_(ids), events.c.name == "retried", events.c.from_status.in_(_FINAL))
+        .group_by(events.c.job_id, events.c.from_status)
+    )
+    return [_plain(row) for row in conn.execute(query)]
