@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
-    from jobtrail.job.model import NewJob, Submitted
+    from jobtrail.job.model import JobRow, NewJob, Submitted
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
 
@@ -140,11 +140,17 @@ class Service:
     def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """Store one job; see `BoundTask.enqueue`."""
         self._make_ready_for(using)
-        prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+        prepared = self._prepare(task, args, using)
         if using.connection is not None:
             late = _Late(prepared)
             return late.job(self._answer(inside.submit(self.store, using.connection, prepared, late.settle), prepared))
         return self.store_prepared(prepared)
+
+    def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
+        return submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+
+    def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
+        return Job(self.store, job_id, created=created, row=row)
 
     def _make_ready_for(self, using: Using) -> None:
         """Who submits inside his own transaction may hold SQLite's one lock already: then nothing is written beside it."""
@@ -157,7 +163,7 @@ class Service:
         """Store a checked submission."""
         if prepared.plain:
             self._patiently(lambda: self._insert_once(prepared.new))
-            return Job(self.store, prepared.new.id, created=True)
+            return self._job(prepared.new.id, created=True)
         answer = self._patiently(lambda: self.store.submit(prepared.new, prepared.rules))
         return self._answer(answer, prepared)
 
@@ -170,25 +176,23 @@ class Service:
 
     def _answer(self, answer: Any, prepared: Prepared) -> Job:
         submit.check_answer(answer, prepared)
-        return Job(self.store, answer.id, created=answer.created or answer.id == prepared.new.id)
+        return self._job(answer.id, created=answer.created or answer.id == prepared.new.id)
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
         if not self._ready:
             await asyncio.to_thread(self._make_ready_for, using)
         if using.file is not None or using.connection is not None:
-            prepared = await asyncio.to_thread(
-                submit.prepare, task, args, using, self.settings, self.store.now(), self.submitter
-            )
+            prepared = await asyncio.to_thread(self._prepare, task, args, using)
             if using.connection is not None:
                 late = _Late(prepared)
                 answer = await inside.asubmit(self.store, using.connection, prepared, late.settle)
                 return late.job(self._answer(answer, prepared))
         else:
-            prepared = submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+            prepared = self._prepare(task, args, using)
         if prepared.plain:
             await self._apatiently(lambda: self._ainsert_once(prepared.new))
-            return Job(self.store, prepared.new.id, created=True)
+            return self._job(prepared.new.id, created=True)
         answer = await self._apatiently(lambda: self.store.asubmit(prepared.new, prepared.rules))
         return self._answer(answer, prepared)
 
@@ -212,7 +216,7 @@ class Service:
         template, rows = self._prepare_many(task, many, using)
         if rows:
             self._patiently(lambda: self._insert_alike_once(template, rows))
-        return [Job(self.store, job_id, created=True) for job_id, _ in rows]
+        return [self._job(job_id, created=True) for job_id, _ in rows]
 
     async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
         """`submit_many` for an event loop."""
@@ -221,7 +225,7 @@ class Service:
         template, rows = self._prepare_many(task, many, using)
         if rows:
             await self._apatiently(lambda: asyncio.to_thread(self._insert_alike_once, template, rows))
-        return [Job(self.store, job_id, created=True) for job_id, _ in rows]
+        return [self._job(job_id, created=True) for job_id, _ in rows]
 
     def _insert_alike_once(self, template: NewJob, rows: list[tuple[str, str]]) -> None:
         try:
@@ -237,7 +241,7 @@ class Service:
             if getattr(using, word) is not None:
                 message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
                 raise InvalidOption(message)
-        prepared = submit.prepare(task, {}, using, self.settings, self.store.now(), self.submitter)
+        prepared = self._prepare(task, {}, using)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
         return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]
 
@@ -247,8 +251,7 @@ class Service:
         Raises: what the first one that cannot be raises; then none is stored.
         """
         self.make_ready()
-        now = self.store.now()
-        prepared = [submit.prepare(t, a, u, self.settings, now, self.submitter) for t, a, u in submissions]
+        prepared = [self._prepare(*one) for one in submissions]
         order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
 
         def operation(conn: Connection) -> list[Any]:
@@ -280,7 +283,7 @@ class Service:
         if row is None:
             message = f"there is no job '{job_id}'"
             raise NotFound(message)
-        return Job(self.store, row.id, row=row)
+        return self._job(row.id, row=row)
 
     def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
         """Jobs that a filter names, newest first; see `jobtrail.store.search` for the grammar.
@@ -290,7 +293,7 @@ class Service:
         self.make_readable()
         with self.store.read() as conn:
             page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
-        return [Job(self.store, row.id) for row in page.rows]
+        return [self._job(row.id) for row in page.rows]
 
 
 class _Late:
