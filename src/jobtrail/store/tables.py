@@ -468,3 +468,69 @@ job_totals = Table(
     Column("wait_seconds", Float, nullable=False),
     PrimaryKeyConstraint("hour", "task", "status"),
 )
+
+schedules = Table(
+    "jobtrail_schedules",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("task", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("edits", Text),
+    Column("origin", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("paused_by", Text),
+    Column("paused_reason", Text),
+    Column("paused_at", Moment),
+    Column("paused_until", Moment),
+    Column("anchor", Moment, nullable=False),
+    Column("next_at", Moment),
+    Column("due_at", Moment),
+    Column("waits_for", Id),
+    Column("unknown_since", Moment),
+    Column("last_at", Moment),
+    Column("last_job", Id),
+    Column("last_outcome", Text),
+    Column("runs", Integer, nullable=False, server_default="0"),
+    Column("failures_in_row", Integer, nullable=False, server_default="0"),
+    Column("missed_in_row", Integer, nullable=False, server_default="0"),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Column("created_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    Index(
+        "jobtrail_schedules_due",
+        "due_at",
+        postgresql_where=text("state IN ('active', 'paused')"),
+        sqlite_where=text("state IN ('active', 'paused')"),
+    ),
+)
+
+# Its key is what keeps a planned time from being run twice.
+slots = Table(
+    "jobtrail_slots",
+    metadata,
+    Column("schedule_id", Id, nullable=False),
+    Column("planned_at", Moment, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text),
+    Column("job_id", Id),
+    Column("through", Moment),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("schedule_id", "planned_at"),
+    Index(
+        "jobtrail_slots_missed",
+        "at",
+        postgresql_where=text("state = 'missed'"),
+        sqlite_where=text("state = 'missed'"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+leases = Table(
+    "jobtrail_leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("holder", Id, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+)

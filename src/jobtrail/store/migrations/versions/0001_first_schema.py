@@ -48,6 +48,9 @@ def upgrade() -> None:
     _submitters()
     _idempotency_keys()
     _job_totals()
+    _schedules()
+    _slots()
+    _leases()
 
 
 def _partial(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
@@ -407,4 +410,62 @@ def _job_totals() -> None:
         Column("run_seconds", Float, nullable=False),
         Column("wait_seconds", Float, nullable=False),
         PrimaryKeyConstraint("hour", "task", "status"),
+    )
+
+
+def _schedules() -> None:
+    op.create_table(
+        "jobtrail_schedules",
+        Column("id", ID, primary_key=True),
+        Column("name", Text, nullable=False, unique=True),
+        Column("task", Text, nullable=False),
+        Column("definition", Text, nullable=False),
+        Column("edits", Text),
+        Column("origin", Text, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("paused_by", Text),
+        Column("paused_reason", Text),
+        Column("paused_at", MOMENT),
+        Column("paused_until", MOMENT),
+        Column("anchor", MOMENT, nullable=False),
+        Column("next_at", MOMENT),
+        Column("due_at", MOMENT),
+        Column("waits_for", ID),
+        Column("unknown_since", MOMENT),
+        Column("last_at", MOMENT),
+        Column("last_job", ID),
+        Column("last_outcome", Text),
+        Column("runs", Integer, nullable=False, server_default="0"),
+        Column("failures_in_row", Integer, nullable=False, server_default="0"),
+        Column("missed_in_row", Integer, nullable=False, server_default="0"),
+        Column("version", Integer, nullable=False, server_default="1"),
+        Column("created_at", MOMENT, nullable=False),
+        Column("changed_at", MOMENT, nullable=False),
+    )
+    _partial("jobtrail_schedules_due", "jobtrail_schedules", ["due_at"], "state IN ('active', 'paused')")
+
+
+def _slots() -> None:
+    op.create_table(
+        "jobtrail_slots",
+        Column("schedule_id", ID, nullable=False),
+        Column("planned_at", MOMENT, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("reason", Text),
+        Column("job_id", ID),
+        Column("through", MOMENT),
+        Column("at", MOMENT, nullable=False),
+        PrimaryKeyConstraint("schedule_id", "planned_at"),
+        sqlite_with_rowid=False,
+    )
+    _partial("jobtrail_slots_missed", "jobtrail_slots", ["at"], "state = 'missed'")
+
+
+def _leases() -> None:
+    op.create_table(
+        "jobtrail_leases",
+        Column("name", Text, primary_key=True),
+        Column("holder", ID, nullable=False),
+        Column("token", BigInteger, nullable=False),
+        Column("expires_at", MOMENT, nullable=False),
     )
