@@ -165,7 +165,10 @@ def _order(run: Run, settings: Settings) -> Message:
 
 
 def _plain_claim(claim: Claim) -> dict[str, Any]:
-    return {f.name: getattr(claim, f.name) for f in fields(claim)} | {"started_at": claim.started_at.isoformat()}
+    return {f.name: getattr(claim, f.name) for f in fields(claim)} | {
+        "started_at": claim.started_at.isoformat(),
+        "due_at": None,
+    }
 
 
 # -- the end -----------------------------------------------------------------------------------------

@@ -154,6 +154,7 @@ class Claim:
     context: str | None
     suspect: bool
     started_at: datetime
+    due_at: datetime | None = None
 
     @property
     def ledger(self) -> str:
