@@ -53,10 +53,14 @@ class AnswerRefused(UsageError):
     """The answer does not fit the question; ``errors`` holds a sentence for each field (``$.rows[2].price``)."""
 
     def __init__(self, errors: dict[str, str]) -> None:
-        told = [f"{path} {sentence}" for path, sentence in list(errors.items())[:5]]
+        told = [f"{'it' if path == '$' else path} {sentence}" for path, sentence in list(errors.items())[:5]]
         more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
         super().__init__(f"the answer does not fit: {'; '.join(told)}{more}")
         self.errors = errors
+
+    def __reduce__(self) -> tuple[type[AnswerRefused], tuple[dict[str, str]]]:
+        """Made anew from its errors, also in another process."""
+        return AnswerRefused, (self.errors,)
 
 
 class InvalidArguments(UsageError):
