@@ -155,9 +155,8 @@ class _TooMuchError(Exception):
 
 def _validator(root: Schema | bool) -> Any:
     """Made anew for each check, because it counts what this check follows."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
     from jsonschema.exceptions import ValidationError
-    from jsonschema.validators import extend
     from referencing import Registry
 
     followed = 0
@@ -177,6 +176,7 @@ def _validator(root: Schema | bool) -> Any:
         if wanted and isinstance(instance, list) and len(set(map(identity, instance))) < len(instance):
             yield ValidationError("has doubles")
 
+    extend: Any = validators.extend
     ours = extend(Draft202012Validator, {"$ref": reference, "pattern": pattern, "uniqueItems": unique})
     return ours(root, registry=Registry(), format_checker=_formats())
 
@@ -227,7 +227,8 @@ def _sentences(error: ValidationError) -> Iterator[tuple[str, str]]:
             if name not in error.instance:
                 yield path_of([*place, name]), "is required and missing"
     elif error.validator == "additionalProperties":
-        names = list(error.schema.get("properties", {}))
+        schema: Any = error.schema
+        names: Schema = schema.get("properties", {})
         told = f"; the fields are {listed(names)}" if names else ""
         for name in error.instance:
             if name not in names:

@@ -32,6 +32,7 @@ _COMPARED = 60  # characters of a name that are compared
 _CANDIDATES = 8  # columns for each target that are compared letter by letter
 _HUMP = re.compile(r"(?<=[a-z0-9а-яё])(?=[A-ZА-ЯЁ])")
 _NUMERIC = re.compile(r"\s*[-+]?[0-9][0-9\s.,']*[%€$]?\s*")
+_NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "—", "?"})
 _SHORT_FORMS = {
     "acct": "account",
     "addr": "address",
@@ -284,8 +285,8 @@ def _scores(columns: list[Column], targets: list[Target]) -> dict[tuple[int, int
         for rank, name in enumerate(_name_of(text) for text in dict.fromkeys(every) if text):
             for index in _nearest(name, names):
                 score = _likeness(name, names[index]) - min(rank, 9) / 1_000
-                if score < EQUAL and _contradicts(columns[index], target):
-                    score -= 0.2
+                if score < EQUAL:
+                    score -= _doubt(columns[index], target)
                 found[row, index] = max(score, found.get((row, index), 0.0))
     return found
 
@@ -332,9 +333,18 @@ def _likeness(one: _Name, other: _Name) -> float:
         return 0.97
     if sorted(one.words) == sorted(other.words):
         return 0.93
-    left, right = set(one.words), set(other.words)
-    held = 0.6 + 0.25 * len(left & right) / len(left | right) if left < right or right < left else 0.0
+    held = max(_held(set(one.words), set(other.words)), _held(_stems(one), _stems(other)) - 0.03)
     return max(held, 0.88 * _spelling("".join(one.words)[:_COMPARED], "".join(other.words)[:_COMPARED]))
+
+
+def _held(one: set[str], other: set[str]) -> float:
+    """All words of one name stand in the other: ``engine`` in ``Engine Type``."""
+    shared = one & other
+    return 0.6 + 0.25 * len(shared) / len(one | other) if shared and shared in (one, other) else 0.0
+
+
+def _stems(name: _Name) -> set[str]:
+    return {word.removesuffix("s") if len(word) > 3 else word for word in name.words}
 
 
 def _spelling(one: str, other: str) -> float:
@@ -346,10 +356,13 @@ def _spelling(one: str, other: str) -> float:
     return SequenceMatcher(None, min(one, other), max(one, other), autojunk=False).ratio()
 
 
-def _contradicts(column: Column, target: Target) -> bool:
-    """A field that wants a number and samples of which none is one."""
-    samples = column.get("samples") or []
-    return "number" in target.get("type", "") and bool(samples) and not any(map(_NUMERIC.fullmatch, samples))
+def _doubt(column: Column, target: Target) -> float:
+    """What the samples say against a pair: none is a number where one is wanted; a little, if all are where text is."""
+    samples = [sample for sample in column.get("samples", ()) if sample.casefold() not in _NOTHING]
+    numbers = sum(_NUMERIC.fullmatch(sample) is not None for sample in samples)
+    if samples and not numbers and "number" in target["type"]:
+        return 0.2
+    return 0.02 if samples and numbers == len(samples) and target["type"] == "text" else 0.0
 
 
 # -- whether an answer will do -----------------------------------------------------------------------

@@ -153,15 +153,15 @@ def check_answer(question: Question, answer: Any) -> dict[str, str]:
     schema says so (``additionalProperties: false``; ``extra="forbid"`` in a model).
     """
     try:
-        _encode_strictly(answer, "the answer", ANSWER_LIMIT)
+        value = json.loads(_encode_strictly(answer, "the answer", ANSWER_LIMIT))
     except InvalidArguments as error:
         path = error.path or "$"
         return {path: str(error).removeprefix(path).strip()}
     except TooLarge as error:
         return {"$": f"is too large: {str(error).split(';')[0]}"}
     if question.kind == "mapping":
-        return mapping.check_mapping(json.loads(question.detail or "{}"), answer)
-    return misfits(json.loads(question.schema), answer)
+        return mapping.check_mapping(json.loads(question.detail or "{}"), value)
+    return misfits(json.loads(question.schema), value)
 
 
 def result_of(given: Any, answer: Any, *, kind: str = "input") -> Any:

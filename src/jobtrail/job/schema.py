@@ -169,7 +169,7 @@ def _parts(schema: Schema) -> Iterator[Schema]:
             continue
         seen.add(id(part))
         yield part
-        waiting += [below.contents for below in DRAFT202012.create_resource(part).subresources()]
+        waiting.extend(DRAFT202012.subresources_of(part))
         if "$ref" in part:
             try:
                 found = resolver.lookup(part["$ref"]).contents
@@ -185,8 +185,8 @@ def _check_part(part: Schema, *, top: bool) -> None:
         if word in part:
             message = f"the schema uses {word}, which a question does not understand; {instead}"
             raise InvalidOption(message)
-    if "$id" in part and not top:
-        raise InvalidOption("the schema has an $id inside; only its top may have one")
+    if not top and ("$id" in part or "$schema" in part):
+        raise InvalidOption("the schema has an $id or a $schema inside; only its top may have one")
     if not part.get("$ref", "#").startswith("#"):
         message = f"the schema has a $ref to {shown(part['$ref'])}; nothing is fetched, so a $ref must begin with #"
         raise InvalidOption(message)
