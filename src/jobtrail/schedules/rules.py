@@ -95,15 +95,10 @@ class Cron(Rule):
         object.__setattr__(self, "_sim", crontext.read(self.text))
 
     @property
-    def fields(self) -> tuple[str, str, str, str, str, str]:
-        """Second, minute, hour, day of month, month, day of week."""
-        second, minute, hour, day, month, weekday = self._sim.parts
-        return second, minute, hour, day, month, weekday
-
-    @property
     def fixed(self) -> bool:
         """The text names minute and hour, so it means a time of day; with a star in either it means what the clock shows."""
-        return not self.fields[1].startswith("*") and not self.fields[2].startswith("*")
+        _, minute, hour, *_ = self._sim.parts
+        return not minute.startswith("*") and not hour.startswith("*")
 
     def next_after(self, moment: datetime) -> datetime | None:
         """See `Rule`. A missing time of day comes at the first moment after the gap, a doubled one at its first."""
