@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from .config import Settings, database_url
 from .engine.handle import BoundTask, Job
@@ -17,13 +17,17 @@ from .engine.service import runner as _runner
 from .job.task import Task, Tasks
 from .store import Store
 
+if TYPE_CHECKING:
+    from .engine.metrics import Metrics
+
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
 
 class JobTrail:
     """Tasks and jobs of one application over one database.
 
-    url: ``sqlite:///jobs.db`` or ``postgresql://…``; default from JOBTRAIL_URL. Other keywords are `Settings`.
+    url: ``sqlite:///jobs.db`` or ``postgresql://…``; default from JOBTRAIL_URL. tracing: True, or an OpenTelemetry
+    TracerProvider, has each submission and each attempt traced. Other keywords are `Settings`.
     Nothing is connected before the first use, so a module may hold it at import.
     """
 
@@ -33,6 +37,7 @@ class JobTrail:
         *,
         middleware: Sequence[Middleware] = (),
         clock: Any = None,
+        tracing: Any = None,
         **settings: Any,
     ) -> None:
         self.settings = Settings().with_values(**settings)
@@ -42,6 +47,10 @@ class JobTrail:
         self.middleware: list[Middleware] = list(middleware)
         self.service = Service(self.store, self.tasks, self.settings)
         self.service.state = self.state
+        if tracing:
+            from .engine.tracing import install
+
+            self.service = install(self.service, self.middleware, tracing)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------
@@ -111,6 +120,12 @@ class JobTrail:
     def stop(self, timeout: float | None = None) -> bool:
         """Stop the workers of this process in order; with ``timeout`` (seconds) wait for them, from another thread."""
         return self.service.stop(timeout)
+
+    def metrics(self) -> Metrics:
+        """What Prometheus reads about this application; the first call, before a worker starts, has its runs measured."""
+        from .engine.metrics import metrics_of
+
+        return metrics_of(self.service, self.middleware)
 
     def close(self) -> None:
         """Close all connections."""

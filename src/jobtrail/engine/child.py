@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from jobtrail.executors.process import Message, Wire
     from jobtrail.job.failure import Failure
+    from jobtrail.job.task import Task
     from jobtrail.store.items import Recorded
 
 SEND_EVERY = 0.1  # seconds between two batches of records; the worker writes them at most 4 times a second
@@ -370,18 +371,30 @@ class RemoteJob:
             if bound.task.signature.context is not None:
                 self._ctx = self._context(bound)
                 arguments[bound.task.signature.context] = self._ctx
-            self.in_body = True
-            if self.stop.cause is not None:
-                self.stop.noticed = True
-                raise StopSignal(self.stop.cause)
-            if bound.task.is_async:
-                return asyncio.run(self._perform_async(bound.task.function, arguments))
-            try:
-                return bound.task.function(**arguments)
-            finally:
-                self._clean_up()
+            with self._traced(bound):
+                self.in_body = True
+                return self._call(bound.task, arguments)
         finally:
             self.in_body = False
+
+    def _call(self, task: Task, arguments: Mapping[str, Any]) -> Any:
+        if self.stop.cause is not None:
+            self.stop.noticed = True
+            raise StopSignal(self.stop.cause)
+        if task.is_async:
+            return asyncio.run(self._perform_async(task.function, arguments))
+        try:
+            return task.function(**arguments)
+        finally:
+            self._clean_up()
+
+    def _traced(self, bound: BoundTask) -> contextlib.AbstractContextManager[Any]:
+        """Spans that the body makes belong to the attempt's, where the worker has one."""
+        if not self._order["trace"]:
+            return contextlib.nullcontext()
+        from .tracing import continued
+
+        return continued(self._order["trace"], bound, self._ctx)
 
     async def _perform_async(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()

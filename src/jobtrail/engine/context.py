@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import inspect
 import json
@@ -75,6 +76,7 @@ class BaseContext:
         self._loops: dict[str, ItemLoop[Any]] = {}
         self._on_cancel: list[Callable[[], Any]] = []
         self._on_cleanup: list[Callable[[], Any]] = []
+        self._around_step: Callable[[str], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
         self.stopped_reason: str | None = None
         self.state = state
         self.period = period
@@ -260,7 +262,8 @@ class Context(BaseContext):
         found, value = self._find(name, digest)
         if not found:
             started = time.monotonic()
-            result = function(*args, **kwargs)
+            with self._around_step(name):
+                result = function(*args, **kwargs)
             value = self._keep(name, digest, result, time.monotonic() - started)
         kept: T = value
         return kept
@@ -276,13 +279,17 @@ class AsyncContext(BaseContext):
         found, value = await asyncio.to_thread(self._find, name, digest)
         if not found:
             started = time.monotonic()
-            if inspect.iscoroutinefunction(function):
-                result = await function(*args, **kwargs)
-            else:
-                result = await asyncio.to_thread(function, *args, **kwargs)
+            with self._around_step(name):
+                result = await _awaited(function, args, kwargs)
             value = await asyncio.to_thread(self._keep, name, digest, result, time.monotonic() - started)
         kept: T = value
         return kept
+
+
+async def _awaited(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    return await asyncio.to_thread(function, *args, **kwargs)
 
 
 def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -161,6 +161,7 @@ def _order(run: Run, settings: Settings) -> Message:
         "result_limit": settings.result_limit,
         "error_limit": settings.error_limit,
         "log_level": logging.getLogger().level,
+        "trace": run.state.get("jobtrail.trace"),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from json import loads
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
@@ -23,6 +23,7 @@ from jobtrail.store.submissions import Rules
 from . import files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -89,6 +90,7 @@ def rerun(
     actor: str | None = None,
     reason: str | None = None,
     submitter: str | None = None,
+    trace: Mapping[str, str] | None = None,
 ) -> Submitted:
     """A new job of the same unit, linked to this one, which stays as it is.
 
@@ -104,7 +106,7 @@ def rerun(
         row = _existing(conn, job_id)
         if row.status not in FINAL:
             return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
-        new, rules = _plan(row, Mode(mode), corrected, if_active)
+        new, rules = _plan(row, Mode(mode), corrected, if_active, trace)
         if args is not None:
             new = replace(new, args=args)
         new = replace(new, actor=actor, reason=reason, submitter=submitter)
@@ -123,7 +125,9 @@ def rerun(
     return submitted
 
 
-def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) -> tuple[NewJob, Rules]:
+def _plan(
+    row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, trace: Mapping[str, str] | None
+) -> tuple[NewJob, Rules]:
     if corrected is not None and row.file is None:
         message = f"job {row.id} did not work on a file, so no corrected file can be given"
         raise InvalidOption(message)
@@ -142,7 +146,7 @@ def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) 
         queue=row.queue,
         priority=row.priority,
         max_attempts=row.max_attempts,
-        options=row.options,
+        options=_options(row.options, trace),
         unit=unit.key if unit else None,
         source=row.source,
         period=row.period,
@@ -157,6 +161,15 @@ def _plan(row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str) 
     linked = row.unit if unit is not None and row.unit != unit.key else None
     labels = loads(row.labels) if row.labels else None
     return new, Rules(unit=unit, if_active=if_active, linked_unit=linked, labels=labels)
+
+
+def _options(kept: str | None, trace: Mapping[str, str] | None) -> str | None:
+    """Those of the first job; its trace is linked, the new job has one of its own."""
+    options = loads(kept) if kept else {}
+    first = options.pop("trace", None)
+    options |= {"linked": first} if first else {}
+    options |= {"trace": trace} if trace else {}
+    return dumps(options) if options else None
 
 
 def _continues(mode: Mode) -> str | None:

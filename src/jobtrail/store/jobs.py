@@ -77,7 +77,7 @@ def claim(
     rows = dialect.claim(conn, queue, limit, worker, now, places)
     if marks:
         marks.advance(queue, rows)
-    return [Claim(*row[: len(CLAIMED)], now, row[-1]) for row in rows]
+    return [Claim(*(*row[: len(CLAIMED)], now, row[-1])) for row in rows]
 
 
 def apply(
