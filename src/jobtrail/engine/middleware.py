@@ -17,10 +17,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import RetryableError, RetrySignal
-from jobtrail.job.model import StopCause
+from jobtrail.errors import JobSignal, RetryableError, RetrySignal, StopSignal
+from jobtrail.job.items import outcome_of
+from jobtrail.job.model import Partial, Snooze, Status, StopCause
 
 from .remote import RemoteError
+from .run import ledger_of
 
 if TYPE_CHECKING:
     from .run import Run
@@ -46,6 +48,32 @@ def compose(middlewares: list[Middleware], endpoint: CallNext) -> CallNext:
 
 def _call(middleware: Middleware, call_next: CallNext, run: Run) -> Awaitable[Any]:
     return middleware(run, call_next)
+
+
+_WORDS = {Status.COMPLETED: "success", Status.PARTIAL: "partial", Status.FAILED: "error"}
+
+
+def outcome_word(run: Run, error: BaseException | None) -> str:
+    """How a run ended, in one word for those who measure: success, partial, error, retry, snoozed, asked or stopped.
+
+    ``error`` is what came out of ``call_next``. Whether an error is tried again is decided later.
+    """
+    if isinstance(error, RetrySignal):
+        return "retry"
+    if isinstance(error, (StopSignal, asyncio.CancelledError)):
+        return "stopped"
+    if error is not None:
+        return "asked" if isinstance(error, JobSignal) else "error"
+    if isinstance(run.body_value, Snooze):
+        return "snoozed"
+    ledger = ledger_of(run)
+    word = "success"
+    if ledger.has_items:
+        told = outcome_of(
+            ledger.counts, unreached=ledger.unreached, stopped_reason=ledger.stopped_reason, has_items=True
+        )
+        word = _WORDS[Status(told[0])]
+    return "partial" if word == "success" and isinstance(run.body_value, Partial) else word
 
 
 async def logging_middleware(run: Run, call_next: CallNext) -> Any:

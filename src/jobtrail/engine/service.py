@@ -51,6 +51,7 @@ class Service:
         self.settings = settings
         self.submitter = new_id()
         self.state: Any = None  # the application's own, for bodies in child processes
+        self.metrics: Any = None  # made when they are asked for, by `jobtrail.engine.metrics`
         self._ready = False
         self._readable = False
         self._workers: set[Worker] = set()

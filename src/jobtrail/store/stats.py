@@ -136,7 +136,7 @@ def _first_of(query: Select[Any]) -> Subquery:
 
 _look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
-_count_suspects = select(_capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"))))
+_count_suspects = select(_capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None))))
 
 # -- what is being done, and what stands open ----------------------------------------------------------
 
