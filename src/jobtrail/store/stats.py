@@ -61,7 +61,7 @@ class Standing:
     """The store at one moment. ``open`` names every state of `OPEN_STATES`; counts stop at `CAP`.
 
     ``behind``: pending, and another job has to end first. ``suspects``: pending, and run one at a time.
-    ``held`` is (status, task, queue, jobs), ``asking`` (status, task, jobs) of the first `ROW_CAP`.
+    ``held`` is (status, task, queue, jobs) of what workers hold, ``asking`` (status, task, jobs) of `ROW_CAP` at most.
     """
 
     waiting: list[Waiting]
