@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from .jsonvalue import canonical, render, safe_text
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 MOST_ERRORS = 50
-MOST_REFERENCES = 100_000
+MOST_REFERENCES = 50_000
 ENDLESS = "cannot be checked: the schema refers to itself without end, or too often"
 _SHOWN = 60
 _LISTED = 10
@@ -162,11 +162,14 @@ def _validator(root: Schema | bool) -> Any:
     followed = 0
 
     def reference(validator: Any, ref: str, instance: Any, _schema: Schema) -> Iterator[ValidationError]:
+        """Counts what is followed and what comes back, because a mistake far below costs something at each level."""
         nonlocal followed
-        followed += 1
-        if followed > MOST_REFERENCES:
-            raise _TooMuchError
-        yield from validator._validate_reference(ref=ref, instance=instance)
+        for error in chain([None], validator._validate_reference(ref=ref, instance=instance)):
+            followed += 1
+            if followed > MOST_REFERENCES:
+                raise _TooMuchError
+            if error is not None:
+                yield error
 
     def pattern(_validator: Any, wanted: str, instance: Any, _schema: Schema) -> Iterator[ValidationError]:
         if isinstance(instance, str) and not matcher(wanted)(instance):

@@ -180,15 +180,15 @@ def _sample(value: Any) -> str:
 # -- what is wanted ----------------------------------------------------------------------------------
 
 
-def targets_of(given: Any) -> list[Target]:
+def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
     """The fields that want a column: ``{"name", "type", "required", "title", "description", "synonyms"}``.
 
     ``given`` is a pydantic model class or a JSON schema whose properties are the fields. Other names of a field are
     declared by ``"x-synonyms": [...]`` in the schema (``json_schema_extra`` in a model) or by an alias of the model.
 
-    Raises: InvalidOption where there are no properties, or more than 200.
+    Raises: InvalidOption where there are no properties, or more than 200; TooLarge above ``limit`` bytes.
     """
-    schema = schema_of(schema_of_model(given, by_alias=False) if is_model(given) else given, SCHEMA_LIMIT)
+    schema = schema_of(schema_of_model(given, by_alias=False) if is_model(given) else given, limit)
     aliases = _aliases(given) if is_model(given) else {}
     properties = resolved(schema, schema).get("properties") or {}
     if not 1 <= len(properties) <= MOST_TARGETS:

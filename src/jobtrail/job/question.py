@@ -21,6 +21,7 @@ from .task import choice_option, name_option, seconds_option
 
 KINDS = ("input", "mapping")
 QUESTION_LIMIT = 65_536
+MAPPING_ROOM = 4
 ANSWER_LIMIT = 262_144
 LONGEST_TEXT = 4_000
 
@@ -77,8 +78,8 @@ def make_question(
     """A question that was checked and can be stored.
 
     ``schema`` is what `jobtrail.job.schema.schema_of` takes; for a mapping its properties are the fields that want a
-    column, and ``columns`` is what `jobtrail.job.mapping.columns_of` takes. ``limit`` is in bytes, for the schema, the
-    detail and the default each; a mapping gives up its samples before it is refused.
+    column, and ``columns`` is what `jobtrail.job.mapping.columns_of` takes. ``limit`` is in bytes, for the schema and
+    the default each; a mapping, which names every column, may take four times as much, and gives up its samples first.
 
     Raises: InvalidOption naming what cannot be used, also a ``default`` that does not fit; TooLarge.
     """
@@ -89,26 +90,27 @@ def make_question(
         raise InvalidOption(message)
     if (kind == "mapping") != (columns is not None):
         raise InvalidOption(f"the question '{name}': kind='mapping' and columns= go together, neither alone")
-    wanted, detail = _mapping(columns, schema, limit) if kind == "mapping" else (schema_of(schema, limit), None)
+    room = limit if kind == "input" else MAPPING_ROOM * limit
+    wanted, detail = (schema_of(schema, limit), None) if kind == "input" else _mapping(columns, schema, limit, room)
     question = Question(
         name=name,
         text=safe_text(text, 6 * LONGEST_TEXT),
         kind=kind,
-        schema=_kept(wanted, "the question's schema", limit),
+        schema=_kept(wanted, "the question's schema", room),
         detail=detail,
         expires=seconds_option("expires", expires),
         remember=bool(remember),
     )
-    return question if default is UNSET else _with_default(question, default, limit)
+    return question if default is UNSET else _with_default(question, default, room)
 
 
-def _mapping(columns: Any, schema: Any, limit: int) -> tuple[Schema, str]:
-    there, targets = mapping.columns_of(columns), mapping.targets_of(schema)
+def _mapping(columns: Any, schema: Any, limit: int, room: int) -> tuple[Schema, str]:
+    there, targets = mapping.columns_of(columns), mapping.targets_of(schema, limit)
     detail = {"columns": there, "targets": targets, "proposal": mapping.propose(there, targets)}
     for samples in range(mapping.SAMPLES, -1, -1):
         detail["columns"] = [{**column, "samples": column["samples"][:samples]} for column in there]
         try:
-            kept = _kept(detail, "the question's columns and fields", limit)
+            kept = _kept(detail, "the question's columns and fields", room)
         except TooLarge:
             if samples == 0:
                 raise

@@ -143,14 +143,16 @@ def _check(schema: Schema) -> None:
         raise InvalidOption("the schema refers to itself without end: no answer could be checked")
 
 
-def _check_words(schema: Any) -> None:
-    from jsonschema import Draft202012Validator
+def _check_words(schema: Any, within: str = "") -> None:
+    """Patterns are left to `matcher`: their language is not that of Python."""
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
 
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
-        message = f"the schema is not valid at {path_of(error.absolute_path)}: {printable(error.message[:200])}"
+        place = f"{within} {path_of(error.absolute_path)}".strip()
+        message = f"the schema is not valid at {place}: {printable(error.message[:200])}"
         raise InvalidOption(message) from None
 
 
@@ -176,7 +178,7 @@ def _parts(schema: Schema) -> Iterator[Schema]:
             except Unresolvable:
                 message = f"the schema has a $ref to {shown(part['$ref'])}, which is not in it"
                 raise InvalidOption(message) from None
-            _check_words(found)
+            _check_words(found, printable(part["$ref"][:100]))
             waiting.append(found)
 
 
