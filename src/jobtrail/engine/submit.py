@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from jobtrail.job.model import FileInput, Submitted
     from jobtrail.job.task import Task
 
+# What a job carries on of the trace that it is submitted in; set by `tracing`, or nobody.
+carried: ContextVar[dict[str, str] | None] = ContextVar("jobtrail_carried", default=None)
 IF_ACTIVE = ("same", "raise", "queue")
 IF_DONE = ("run", "skip", "raise")
 LABELS_LIMIT = 20
@@ -199,6 +202,9 @@ def _options(using: Using) -> str | None:
         options["retry"] = coerce_retry(using.retry).to_json()
     if using.timeout is not None:
         options["timeout"] = seconds_option("timeout", using.timeout)
+    trace = carried.get()
+    if trace is not None:
+        options["trace"] = trace
     return dumps(options) if options else None
 
 
