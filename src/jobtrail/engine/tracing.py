@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import StopCause
 from jobtrail.store.workers import our_version
 
+from . import submit
 from .handle import Job
 from .middleware import outcome_word
 from .run import _failure_of, options_of
@@ -81,7 +81,8 @@ class Tracing:
             f"enqueue {task}", kind=SpanKind.PRODUCER, attributes=attributes, **_OWN_ERRORS
         ) as span:
             try:
-                yield span
+                with _carrying(carried()):
+                    yield span
             except Exception as error:
                 _tell_error(span, error)
                 raise
@@ -97,13 +98,15 @@ class Tracing:
             links=_links(options.get("linked")),
             **_OWN_ERRORS,
         ) as span:
+            here = carried()
             if run.remote is not None:
-                run.state[STATE] = carried()
+                run.state[STATE] = here
             if run.ctx is not None:
                 run.ctx._around_step = self.step
             error = None
             try:
-                return await call_next(run)
+                with _carrying(here):
+                    return await call_next(run)
             except BaseException as raised:
                 error = raised
                 raise
@@ -204,6 +207,16 @@ def carried() -> Carried:
     return carrier
 
 
+@contextlib.contextmanager
+def _carrying(carrier: Carried) -> Iterator[None]:
+    """What is submitted inside, or declared to follow, belongs to this span."""
+    token = submit.carried.set(carrier or None)
+    try:
+        yield
+    finally:
+        submit.carried.reset(token)
+
+
 def _read(carrier: Carried | None) -> Carrying:
     """The context that was carried; an empty one begins a trace of its own, whatever is current here."""
     return _propagator.extract(carrier or {}, context=Carrying())
@@ -222,7 +235,8 @@ def continued(carrier: Carried, bound: BoundTask, ctx: BaseContext | None) -> It
         ctx._around_step = (service.tracing if isinstance(service, TracedService) else Tracing()).step
     token = attach(_read(carrier))
     try:
-        yield
+        with _carrying(carrier):
+            yield
     finally:
         detach(token)
 
@@ -280,12 +294,8 @@ class TracedService(Service):
             return _counted(span, super().submit_each(listed))
 
     def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
-        prepared = super()._prepare(task, args, using)
-        current = carried()
-        if not current:
-            return prepared
-        options = {**loads(prepared.new.options or "{}"), "trace": current}
-        return replace(prepared, new=replace(prepared.new, options=dumps(options)))
+        """The shortest way knows no options, and the context is one."""
+        return super()._prepare(task, args, replace(using) if using is submit.NOTHING else using)
 
     def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
         job = TracedJob(self.store, job_id, created=created, row=row)
