@@ -54,8 +54,16 @@ def plain_text(text: Any) -> str:
     return ALIASES.get(plain, plain)
 
 
-def read(text: str) -> CronSim:
+def either_day(text: str) -> bool:
+    """In this plain text one of day of month and day of week is enough: neither begins with a star."""
+    *_, day, _, weekday = text.split()
+    return not day.startswith("*") and not weekday.startswith("*")
+
+
+def read(text: str, *, both_days: bool = False) -> CronSim:
     """The plain text as cronsim reads it, standing nowhere yet: it is to be copied for each search.
+
+    With ``both_days`` day of month and day of week must always fit both.
 
     Raises: InvalidSchedule when it is no cron text, or when no day ever fits it.
     """
@@ -73,6 +81,7 @@ def read(text: str) -> CronSim:
         sim = CronSim(text, _FIRST_LOOK)
     except CronSimError as error:
         raise _refused(text, parts, str(error)) from None
+    sim.day_and = sim.day_and or both_days
     try:
         next(copy.copy(sim))
     except StopIteration:

@@ -81,18 +81,22 @@ class Rule(ABC):
 class Cron(Rule):
     """Cron text of five fields, or of six with the seconds first, kept in capitals and single spaces; aliases are resolved.
 
+    ``both_days``: where day of month and day of week are given, both must fit (Celery's rule); else one is enough (cron's).
+
     Raises: InvalidSchedule when the text is none, names its field, or never comes.
     """
 
     text: str
     zone: str = "UTC"
+    both_days: bool = False
     _sim: CronSim = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Read the text once; what can be refused is refused here."""
         object.__setattr__(self, "text", crontext.plain_text(self.text))
         object.__setattr__(self, "zone", zone_name(self.zone))
-        object.__setattr__(self, "_sim", crontext.read(self.text))
+        object.__setattr__(self, "_sim", crontext.read(self.text, both_days=self.both_days))
+        object.__setattr__(self, "both_days", self.both_days and crontext.either_day(self.text))
 
     @property
     def fixed(self) -> bool:
@@ -137,7 +141,8 @@ class Cron(Rule):
 
     def to_json(self) -> dict[str, Any]:
         """See `Rule`."""
-        return {"kind": "cron", "text": self.text, "zone": self.zone}
+        stored = {"kind": "cron", "text": self.text, "zone": self.zone}
+        return {**stored, "both_days": True} if self.both_days else stored
 
 
 @dataclass(frozen=True, slots=True)
