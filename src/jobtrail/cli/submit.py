@@ -98,22 +98,31 @@ def actor_or_me(given: str | None) -> str:
 def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
     from jobtrail.errors import UsageError
 
-    arguments: dict[str, Any] = {}
-    if whole is not None:
-        try:
-            arguments = json.loads(whole)
-        except ValueError as error:
-            message = f"--args is no JSON: {error}"
-            raise UsageError(message) from None
-        if not isinstance(arguments, dict):
-            message = """--args must be one JSON object, as in '{"airport": "EWR"}'"""
-            raise UsageError(message)
+    arguments = {} if whole is None else arguments_of("--args", whole)
     for one in pairs:
         key, text = _pair(one, "--arg")
         if key in arguments:
             message = f"the argument '{key}' was given twice"
             raise UsageError(message)
         arguments[key] = _value(text)
+    return arguments
+
+
+def arguments_of(option: str, whole: str) -> dict[str, Any]:
+    """All arguments from one JSON object.
+
+    Raises: UsageError.
+    """
+    from jobtrail.errors import UsageError
+
+    try:
+        arguments = json.loads(whole)
+    except ValueError as error:
+        message = f"{option} is no JSON: {error}"
+        raise UsageError(message) from None
+    if not isinstance(arguments, dict):
+        message = f"""{option} must be one JSON object, as in '{{"airport": "EWR"}}'"""
+        raise UsageError(message)
     return arguments
 
 

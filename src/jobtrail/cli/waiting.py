@@ -55,7 +55,8 @@ def _with_bar(session: Session, job: Job) -> None:
 
 def _state(job: Job, waited: float) -> dict[str, Any]:
     status = job.row.status.value
-    progress = job.progress if status in {"running", "cancelling"} else None
+    shown = status in {"running", "cancelling"} or (status == "pending" and job.row.started_at is not None)
+    progress = job.progress if shown else None
     if progress is None:
         alone = status == "pending" and waited > NOBODY_AFTER and job.row.started_at is None
         return {"total": None, "told": f"{status}: is a worker on queue '{job.row.queue}'?" if alone else status}
