@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .job.model import Partial, Snooze, Status
     from .job.period import Period
     from .job.retry import Retry
+    from .plugins.plugin import Plugin
 
 __version__ = "0.1.0"
 
@@ -75,6 +76,7 @@ _HOMES = {
     ".job.model": ("Partial", "Snooze", "Status"),
     ".job.period": ("Period",),
     ".job.retry": ("Retry",),
+    ".plugins.plugin": ("Plugin",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -101,6 +103,7 @@ __all__ = [
     "Partial",
     "Period",
     "PermanentError",
+    "Plugin",
     "ProcessDied",
     "ResultTimeout",
     "Retry",

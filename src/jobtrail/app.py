@@ -10,14 +10,21 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
 from .config import Settings, database_url
+from .engine.following import Next
 from .engine.handle import BoundTask, Job
 from .engine.middleware import Middleware, declared_options
 from .engine.service import Service
 from .engine.service import runner as _runner
 from .job.task import Task, Tasks
+from .overrides import read as _read_overrides
+from .plugins.mounted import Plugins
+from .plugins.plugin import Plugin
+from .schedules import backfill, filling
+from .schedules.backfill import BackfillPlan
 from .store import Store
 
 if TYPE_CHECKING:
+    from .engine.groups import Group
     from .engine.metrics import Metrics
 
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
@@ -28,6 +35,8 @@ class JobTrail:
 
     url: ``sqlite:///jobs.db`` or ``postgresql://…``; default from JOBTRAIL_URL. tracing: True, or an OpenTelemetry
     TracerProvider, has each submission and each attempt traced. Other keywords are `Settings`.
+    plugins: "auto" for those of installed packages, which are looked for at the first use; or a list of `Plugin`.
+    config: the file that overrides settings and task options; "auto" for the one that JOBTRAIL_CONFIG names; None for none.
     Nothing is connected before the first use, so a module may hold it at import.
     """
 
@@ -36,21 +45,26 @@ class JobTrail:
         url: str | None = None,
         *,
         middleware: Sequence[Middleware] = (),
+        plugins: str | Iterable[Plugin | str] = "auto",
+        config: str | os.PathLike[str] | None = "auto",
         clock: Any = None,
         tracing: Any = None,
         **settings: Any,
     ) -> None:
-        self.settings = Settings().with_values(**settings)
+        self.overrides = _read_overrides(config)
+        self.settings = self.overrides.settings(Settings().with_values(**settings))
         self.store = Store(database_url(url), clock=clock)
-        self.tasks = Tasks()
         self.state = SimpleNamespace()
         self.middleware: list[Middleware] = list(middleware)
-        self.service = Service(self.store, self.tasks, self.settings)
+        self._tasks = Tasks()
+        self._plugins = Plugins(self._tasks, self._overridden, plugins)
+        self.service = Service(self.store, self._tasks, self.settings)
         self.service.state = self.state
         if tracing:
             from .engine.tracing import install
 
             self.service = install(self.service, self.middleware, tracing)
+        self._tasks.add(filling.task_of(self.service), own=True)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------
@@ -68,11 +82,41 @@ class JobTrail:
         """
 
         def register(target: Callable[..., Any]) -> BoundTask:
-            declared = declared_options([*self.middleware, *options.get("middleware", ())])
+            declared = self._declared(options)
             made = Task.made(name or target.__name__, target, options, declared)
-            return BoundTask(self.tasks.add(made), self.service)
+            if any(self._tasks.find(one) is not None for one in (made.name, *made.aliases)):
+                self._plugins.give_way(made)
+            return BoundTask(self._tasks.add(self._overridden(made, declared)), self.service)
 
         return register(function) if function is not None else register
+
+    def _declared(self, options: Mapping[str, Any]) -> set[str]:
+        """The options that middleware reads; installed plug-ins are asked only for one that nobody else knows."""
+        declared = declared_options([*self.middleware, *options.get("middleware", ())])
+        if Task.unknown_options(options, declared):
+            declared |= declared_options(self.plugins.middleware())
+        return declared
+
+    def _overridden(self, task: Task, declared: Iterable[str]) -> Task:
+        return self.overrides.applied(task, {*declared, *declared_options(self.middleware)})
+
+    @property
+    def tasks(self) -> Tasks:
+        """All tasks by name, those of plug-ins among them.
+
+        Raises: InvalidOption for what is set from outside and cannot be.
+        """
+        self._plugins.load()
+        return self._tasks
+
+    @property
+    def plugins(self) -> Plugins:
+        """The plug-ins by name, and in ``plugins.broken`` those that had to be left out.
+
+        Raises: InvalidOption for what is set from outside and cannot be.
+        """
+        self._plugins.load()
+        return self._plugins
 
     def task_named(self, name: str) -> BoundTask:
         """A registered task by its name, to be submitted.
@@ -85,6 +129,27 @@ class JobTrail:
         """Submit different jobs in one transaction, all or none: pairs of ``task.using(…)`` and its arguments."""
         return self.service.submit_each(task.submission(args) for task, args in submissions)
 
+    def group(
+        self,
+        members: Iterable[tuple[BoundTask, Mapping[str, Any]]],
+        *,
+        then: BoundTask | None = None,
+        params: Mapping[str, Any] | None = None,
+        on: Any = "any",
+        name: str | None = None,
+        **said: Any,
+    ) -> Group:
+        """Submit many jobs, all or none, and one that follows when all of them have ended (at once if there are none).
+
+        ``members`` as for `enqueue_each`; a submission that another job stands for makes that one a member. ``on``: the
+        outcome of the whole that ``then`` follows: success, partial, failure, any. ``result_as=`` names the argument that
+        takes the list of results; ``when=``, ``source=``, ``period=``, ``file=`` as in `BoundTask.then`.
+        """
+        from .engine.groups import open_group
+
+        following = None if then is None else Next(then.task, then._using, params, on, **said)
+        return open_group(self.service, members, following, name=name)
+
     # -- jobs ----------------------------------------------------------------------------------------
 
     def get(self, job_id: str) -> Job:
@@ -95,6 +160,22 @@ class JobTrail:
         """Jobs that a filter names, newest first: ``status:failed source:weather/*``."""
         return self.service.find(text, limit=limit, before=before)
 
+    # -- backfill ------------------------------------------------------------------------------------
+
+    def backfill_plan(self, task: BoundTask | str, **selection: Any) -> BackfillPlan:
+        """What a backfill would do now: first=, last=, sources=, step=, only=, order=, args=, mode=. Reads alone.
+
+        Raises: UnknownTask, InvalidPeriod, InvalidOption, InvalidArguments.
+        """
+        return backfill.plan(self.service, self.task_named(task) if isinstance(task, str) else task, **selection)
+
+    def backfill(self, task: BackfillPlan | BoundTask | str, **options: Any) -> Job:
+        """Submit the job that fills a plan, or what `backfill_plan` makes of the same words: parallel=, actor=, reason=.
+
+        Raises: as `backfill_plan`; AlreadyActive where one of the same task and range goes on with other options.
+        """
+        return backfill.submit(self.service, self.task_named(task) if isinstance(task, str) else task, **options)
+
     # -- life ----------------------------------------------------------------------------------------
 
     def migrate(self) -> bool:
@@ -103,7 +184,9 @@ class JobTrail:
 
     def worker(self, **options: Any) -> Any:
         """A worker for these tasks; ``queues=`` and ``slots=`` as in `Worker`."""
-        return _runner(self.service, self.middleware, self.state, **options)
+        middleware = [*self.middleware, *self.plugins.middleware()]
+        self.overrides.warn_of_unknown(self.tasks.find)
+        return _runner(self.service, middleware, self.state, **options)
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:

@@ -51,7 +51,7 @@ class WorkerSeen:
 def examine(session: Session) -> int:
     """Check database, schema, tasks, clock and workers; exit code 1 when something is wrong."""
     jobs = session.open()
-    findings = list(_findings(session, jobs))
+    findings = [*_findings(session, jobs), *_plugins(jobs), *_outside(session, jobs)]
     wrong = [finding for finding in findings if finding.state == BAD]
     if session.as_json:
         session.json({"ok": not wrong, "findings": [_as_json(finding) for finding in findings]})
@@ -173,6 +173,32 @@ def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
         told = f"jobs wait for tasks that this application does not know: {', '.join(unknown)}"
         return Finding("tasks", BAD, told, "register them (or give a task that was renamed aliases=[…])")
     return Finding("tasks", GOOD, f"{len(jobs.tasks.all())} registered, all that jobs wait for are known")
+
+
+def _plugins(jobs: JobTrail) -> Iterator[Finding]:
+    """Those that are used, and each that is left out, with its reason."""
+    from .plugins import told_broken
+    from .program import program
+
+    used = jobs.plugins
+    told = ", ".join(f"{one.name} {one.version or ''}".strip() for one in used.values())
+    yield Finding("plug-ins", GOOD, told or "none")
+    for one in used.broken:
+        advice = f"mend or remove the package {one.package}" if one.package else "mend or remove it"
+        yield Finding("plug-in", BAD, told_broken(one), advice)
+    ours = {command.name for command in program().registered_commands}
+    for name in sorted({name for name, _ in used.commands()} & ours):
+        yield Finding("plug-in", NOTE, f"'{name}' is a command of jobtrail, so those of the plug-in cannot be called")
+
+
+def _outside(session: Session, jobs: JobTrail) -> Iterator[Finding]:
+    """What is set from outside, and what of it speaks about tasks that there are not."""
+    given = jobs.overrides
+    unknown = given.unknown(jobs.tasks.find) if session.has_app else []
+    for told in unknown:
+        yield Finding("settings", BAD, told, "see the names: jobtrail tasks")
+    if given.path is not None and not unknown:
+        yield Finding("settings", GOOD, f"{given.path}: {len(given.values)} settings, {len(given.tasks)} tasks")
 
 
 # -- workers -----------------------------------------------------------------------------------------

@@ -14,7 +14,10 @@ from .program import LOOKING, command
 from .session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from jobtrail.engine.handle import Job
+    from jobtrail.overrides import Overridden
     from jobtrail.store import Store
     from jobtrail.store.items import ItemRow
 
@@ -253,9 +256,9 @@ def list_tasks(session: Session) -> None:
     from .text import clean, short, span
 
     jobs = session.open(tasks=True, creates=True)
-    known = jobs.tasks.all()
+    known, set_ = jobs.tasks.all(), jobs.overrides.done
     if session.as_json:
-        session.json([_task_json(task) for task in known])
+        session.json([{**_task_json(task), "overridden": _overridden_json(set_.get(task.name, ()))} for task in known])
         return
     if not known:
         session.say(("no tasks are registered", "dim"))
@@ -269,6 +272,35 @@ def list_tasks(session: Session) -> None:
         row = (task.kind or "", task.queue, attempts, span(task.timeout), task.signature.text, short(about, 70))
         table.add_row(Text(clean(task.name), "bold"), *(Text(clean(part)) for part in row))
     table.show(session.console)
+    _print_overridden(session, set_)
+
+
+def _print_overridden(session: Session, given: Mapping[str, Sequence[Overridden]]) -> None:
+    """What of the tasks is not as the program says, and by what."""
+    from rich.text import Text
+
+    from .tables import plain_table
+    from .text import clean
+
+    if not given:
+        return
+    session.say("")
+    table = plain_table("set from outside", "option", "value", "instead of", "by")
+    for task, changes in sorted(given.items()):
+        for one in changes:
+            told = [clean(part) for part in (one.option, _shown(one.value), _shown(one.was), one.by)]
+            table.add_row(Text(clean(task), "bold"), *map(Text, told))
+    table.show(session.console)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(part)}" for key, part in value.items())
+    return "none" if value is None else str(value)
+
+
+def _overridden_json(changes: Sequence[Overridden]) -> dict[str, Any]:
+    return {one.option: {"value": one.value, "was": one.was, "by": one.by} for one in changes}
 
 
 def _task_json(task: Any) -> dict[str, Any]:
@@ -283,6 +315,7 @@ def _task_json(task: Any) -> dict[str, Any]:
         "timeout": task.timeout,
         "stall_timeout": task.stall_timeout,
         "max_failed_items": None if limit is None else (limit.count if limit.count is not None else limit.share),
+        "on_interrupt": task.on_interrupt,
         "executor": task.executor,
         "signature": task.signature.text,
         "about": (task.function.__doc__ or "").strip() or None,

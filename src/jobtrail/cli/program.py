@@ -50,18 +50,31 @@ class Grouped(TyperGroup):
     """Plain help that lists the commands by what they are for."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each panel."""
+        """Write a section for each panel, and one with the names of plug-ins, of which none is loaded for that."""
+        from .plugins import installed_names
+
         shown = [one for name in self.list_commands(ctx) if (one := self.get_command(ctx, name)) is not None]
         width = max(len(one.name or "") for one in shown)
         for panel in (LOOKING, STEERING, WORKING, KEEPING):
             rows = [one for one in shown if getattr(one, "rich_help_panel", None) == panel]
             with formatter.section(panel):
                 formatter.write_dl([((one.name or "").ljust(width), one.get_short_help_str(200)) for one in rows])
+        names = installed_names(one.name or "" for one in shown)
+        if names:
+            with formatter.section("Plug-ins"):
+                formatter.write_dl([(name.ljust(width), "Its commands.") for name in names])
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command of ours, else the commands of the plug-in of this name."""
+        from .plugins import group_of
+
+        own = super().get_command(ctx, cmd_name)
+        return own if own is not None else group_of(cmd_name, ctx.params.get("app"))
 
 
 def program() -> typer.Typer:
     """All commands."""
-    from . import coverage, demonstrate, keep, look, serve, show, steer, submit
+    from . import backfill, coverage, demonstrate, keep, look, plugins, serve, show, steer, submit
 
     cli = typer.Typer(
         name="jobtrail",
@@ -74,7 +87,7 @@ def program() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    for part in (look, show, coverage, submit, steer, serve, keep, demonstrate):
+    for part in (look, plugins, show, coverage, submit, steer, backfill, serve, keep, demonstrate):
         part.add_to(cli)
     return cli
 

@@ -27,6 +27,7 @@ class Session:
     database: str | None = None
     as_json: bool = False
     _opened: JobTrail | None = None
+    _named_config: bool = False
     _consoles: dict[str, Console] = field(default_factory=dict)
 
     # -- printing ------------------------------------------------------------------------------------
@@ -93,6 +94,7 @@ class Session:
         from jobtrail.errors import UsageError
         from jobtrail.store import Store
 
+        self._name_config()
         named = self.app or os.environ.get("JOBTRAIL_APP")
         url = self.database or os.environ.get("JOBTRAIL_URL")
         if named and not (self.database and not self.app and not tasks):
@@ -109,10 +111,20 @@ class Session:
             raise UsageError(message)
         return JobTrail(url)
 
+    def _name_config(self) -> None:
+        """A `jobtrail.toml` in the working directory counts for a command, for the program that it loads and for its processes."""
+        from jobtrail.overrides import FILE, VARIABLE
+
+        if VARIABLE not in os.environ and Path(FILE).is_file():
+            os.environ[VARIABLE] = str(Path(FILE).resolve())
+            self._named_config = True
+
     def close(self) -> None:
-        """Close what was opened."""
+        """Close what was opened, and leave the environment as it was."""
         if self._opened is not None:
             self._opened.close()
+        if self._named_config:
+            os.environ.pop("JOBTRAIL_CONFIG", None)
 
 
 def load(named: str) -> JobTrail:

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from jobtrail.errors import InvalidArguments, InvalidOption, UnknownTask
 
@@ -60,7 +61,7 @@ class Task:
         """
         own = {f.name for f in fields(cls) if f.init} - {"name", "function", "options"}
         extra = set(declared)
-        unknown = sorted(set(options) - own - extra)
+        unknown = cls.unknown_options(options, extra)
         if unknown:
             message = f"the task '{name}' has no option '{unknown[0]}'; there are: {', '.join(sorted(own | extra))}"
             raise InvalidOption(message)
@@ -71,6 +72,12 @@ class Task:
         if "secret" in given:
             given["secret"] = frozenset(given["secret"])
         return cls(name, function, options={k: v for k, v in options.items() if k in extra}, **given)
+
+    @classmethod
+    def unknown_options(cls, options: Iterable[str], declared: Iterable[str] = ()) -> list[str]:
+        """The words among these that are no option of a task and that no middleware declared."""
+        own = {f.name for f in fields(cls) if f.init} - {"name", "function", "options"}
+        return sorted(set(options) - own - set(declared))
 
     @property
     def stops_cooperatively(self) -> bool:
@@ -221,9 +228,21 @@ def name_option(name: str, value: Any) -> str:
     return value
 
 
+def zone_option(value: Any) -> str:
+    """The name of a time zone, such as Europe/Vienna."""
+    try:
+        return ZoneInfo(value).key
+    except (LookupError, ValueError, TypeError, OSError):
+        message = f"zone must be the name of a time zone, such as Europe/Vienna; it is {value!r}"
+        raise InvalidOption(message) from None
+
+
 def _check_options(task: Task) -> None:
     name_option("the name of a task", task.name)
     name_option("queue", task.queue)
+    zone_option(task.zone)
+    if task.kind is not None:
+        name_option("kind", task.kind)
     priority_option(task.priority)
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
@@ -263,9 +282,10 @@ class Tasks:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Task] = {}
+        self._own: set[str] = set()
 
-    def add(self, task: Task) -> Task:
-        """Register a task under its name and aliases; a name is given once."""
+    def add(self, task: Task, *, own: bool = False) -> Task:
+        """Register a task under its name and aliases; a name is given once. ``own``: it is jobtrail's and is not listed."""
         for name in (task.name, *task.aliases):
             known = self._by_name.get(name)
             if known is not None:
@@ -273,7 +293,12 @@ class Tasks:
                 raise InvalidOption(message)
         for name in (task.name, *task.aliases):
             self._by_name[name] = task
+        self._own |= {task.name} if own else set()
         return task
+
+    def remove(self, task: Task) -> None:
+        """Forget a task and its former names."""
+        self._by_name = {name: one for name, one in self._by_name.items() if one is not task}
 
     def find(self, name: str) -> Task | None:
         """The task of this name or former name."""
@@ -286,14 +311,15 @@ class Tasks:
         """
         task = self._by_name.get(name)
         if task is None:
-            known = ", ".join(sorted({t.name for t in self._by_name.values()})) or "none"
+            known = ", ".join(t.name for t in self.all()) or "none"
             message = f"no task is called '{name}'; there are: {known}"
             raise UnknownTask(message)
         return task
 
     def all(self) -> list[Task]:
-        """Every task once, by name."""
-        return sorted(set_of(self._by_name.values()), key=lambda task: task.name)
+        """Every task of the application once, by name."""
+        listed = (task for task in self._by_name.values() if task.name not in self._own)
+        return sorted(set_of(listed), key=lambda task: task.name)
 
 
 def set_of(tasks: Iterable[Task]) -> list[Task]:

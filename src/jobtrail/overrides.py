@@ -1,0 +1,311 @@
+"""What is set from outside the program: `jobtrail.toml` and JOBTRAIL_TASK__… variables, over settings and task options.
+
+The file may have two tables: ``[settings]``, and one for each task, ``[tasks."weather.sync"]``. Both are checked
+when they are read, and once more against the task when it is registered; whoever is wrong is named, file and key.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import InvalidOption
+from .job.items import FailedItemsLimit
+from .job.retry import Retry
+from .job.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from .config import Settings
+
+FILE = "jobtrail.toml"
+VARIABLE = "JOBTRAIL_CONFIG"
+PREFIX = "JOBTRAIL_TASK__"
+NOTHING = "none"  # neither TOML nor a variable can say None
+FIXED = frozenset({"name", "function", "aliases", "middleware", "secret", "options"})  # the program's alone
+OPTIONS = {f.name: f for f in fields(Task) if f.init and f.name not in FIXED}
+_log = logging.getLogger("jobtrail.settings")
+_RETRY = ("attempts", "wait", "on_partial", "max_delay")
+_T = TypeVar("_T")
+_WAITS = {"fixed": {"kind", "seconds"}, "exponential": {"kind", "base", "factor", "jitter", "maximum"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value from outside, and the place that it stands in."""
+
+    value: Any
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overridden:
+    """An option of a task that is not as the program says: what it was, what it is, and by what.
+
+    Of ``retry`` only the parts that differ are told, as a dict.
+    """
+
+    option: str
+    was: Any
+    value: Any
+    by: str
+
+
+@dataclass(slots=True)
+class Overrides:
+    """Everything from outside that one application goes by; ``path`` is the file, where there is one."""
+
+    path: Path | None = None
+    values: dict[str, Given] = field(default_factory=dict)
+    tasks: dict[str, dict[str, Given]] = field(default_factory=dict)
+    variables: dict[str, dict[str, Given]] = field(default_factory=dict)
+    done: dict[str, list[Overridden]] = field(default_factory=dict)
+    _owners: dict[str, str] = field(default_factory=dict)
+
+    def settings(self, base: Settings) -> Settings:
+        """The settings with those of the file over them.
+
+        Raises: InvalidOption naming file and key.
+        """
+        for name, one in self.values.items():
+            value = None if one.value == NOTHING else one.value
+            base = _told(one.by, partial(base.with_values, **{name: value}))
+        return base
+
+    def applied(self, task: Task, declared: Iterable[str] = ()) -> Task:
+        """The task with what is said about it from outside; ``declared`` are the options that its middleware reads.
+
+        Raises: InvalidOption naming the place that is wrong.
+        """
+        changed = _with(task, self.tasks.get(task.name, {}), declared)
+        changed = _with(changed, self._of_environment(task.name), declared)
+        if changed is not task:
+            self.done[task.name] = list(self._changes(task, changed))
+        return changed
+
+    def unknown(self, find: Callable[[str], Task | None]) -> list[str]:
+        """What is said about tasks that there are not, a sentence for each; ``find`` knows tasks by name and former name."""
+        told = []
+        for name in self.tasks:
+            task = find(name)
+            if task is None or task.name != name:
+                told.append(f'{self.path}: no task is called "{name}"' + (f'; it is "{task.name}" now' if task else ""))
+        lost = [given for spelling, given in self.variables.items() if spelling not in self._owners]
+        return told + [f"{one.by}: there is no such task" for given in lost for one in given.values()]
+
+    def warn_of_unknown(self, find: Callable[[str], Task | None]) -> None:
+        """Say in the log what is set for tasks that this process does not have: one file may serve several programs."""
+        for told in self.unknown(find):
+            _log.warning("%s", told)
+
+    def _of_environment(self, name: str) -> Mapping[str, Given]:
+        spelling = spelled(name)
+        given = self.variables.get(spelling, {})
+        owner = self._owners.setdefault(spelling, name)
+        if given and owner != name:
+            message = (
+                f"{next(iter(given.values())).by} may mean the task '{owner}' or the task '{name}': "
+                f"say it in {FILE}, where a task is written as it is called"
+            )
+            raise InvalidOption(message)
+        return given
+
+    def _changes(self, task: Task, changed: Task) -> Iterator[Overridden]:
+        places = {**self.tasks.get(task.name, {}), **self.variables.get(spelled(task.name), {})}
+        for option, one in places.items():
+            was, value = _value(task, option), _value(changed, option)
+            if option == "retry":
+                differs = [part for part in value if value[part] != was[part]]
+                was, value = {part: was[part] for part in differs}, {part: value[part] for part in differs}
+            if was != value:
+                yield Overridden(option, was, value, one.by)
+
+
+def spelled(task: str) -> str:
+    """A task's name as a variable spells it: capitals, and one underscore for whatever is no letter or digit."""
+    return re.sub(r"[^A-Z0-9]+", "_", task.upper()).strip("_")
+
+
+def read(config: str | os.PathLike[str] | None = "auto") -> Overrides:
+    """What is set from outside: in the file ``config`` (with "auto" the one that JOBTRAIL_CONFIG names) and by variables.
+
+    None reads nothing at all.
+
+    Raises: InvalidOption naming file and key.
+    """
+    if config is None:
+        return Overrides()
+    by_variable = config == "auto"
+    named = os.environ.get(VARIABLE) if by_variable else os.fspath(config)
+    found = Overrides(Path(named) if named else None)
+    if found.path is not None:
+        _read_file(found, found.path, f"{VARIABLE} names {named}" if by_variable else f"config names {named}")
+    _read_variables(found)
+    for given in (*found.tasks.values(), *found.variables.values()):
+        _check(given)
+    return found
+
+
+# -- the file ----------------------------------------------------------------------------------------
+
+
+def _read_file(found: Overrides, path: Path, named: str) -> None:
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"{named}, which cannot be read: {error.strerror or error}"
+        raise InvalidOption(message) from None
+    except ValueError as error:  # also of the encoding
+        message = f"{path} is not TOML: {error}"
+        raise InvalidOption(message) from None
+    for name in tables.keys() - {"settings", "tasks"}:
+        message = f"{path} has the table '{name}'; there are: settings, tasks"
+        raise InvalidOption(message)
+    found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
+    for task, options in _table(path, "tasks", tables).items():
+        name = f'tasks."{task}"'
+        given = _table(path, name, {name: options})
+        found.tasks[task] = {key: Given(value, f"{path}, {name}.{key}") for key, value in given.items()}
+
+
+def _table(path: Path, name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
+    value = tables.get(name, {})
+    if isinstance(value, dict):
+        return value
+    message = f"{path}: {name} must be a table; it is {value!r}"
+    raise InvalidOption(message)
+
+
+# -- the environment ---------------------------------------------------------------------------------
+
+
+def _read_variables(found: Overrides) -> None:
+    """JOBTRAIL_TASK__<TASK>__<OPTION>, or …__RETRY__<PART>."""
+    for name in sorted(one for one in os.environ if one.startswith(PREFIX)):
+        task, *words = name.removeprefix(PREFIX).split("__")
+        option, *part = (word.lower() for word in words)
+        if not task or not option or len(part) > (option == "retry"):
+            message = f"{name} is not of the form {PREFIX}<TASK>__<OPTION>, as in {PREFIX}WEATHER_SYNC__TIMEOUT"
+            raise InvalidOption(message)
+        given, value = found.variables.setdefault(task, {}), _parsed(os.environ[name])
+        if part:
+            kept = given[option].value if option in given else {}
+            value = {**(kept if isinstance(kept, dict) else {"attempts": kept}), part[0]: value}
+        given[option] = Given(value, name)
+
+
+def _parsed(text: str) -> Any:
+    """A value as TOML writes it (60, true, {attempts = 3}); what is none is a text."""
+    import tomllib
+
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except ValueError:
+        return text
+    return found["value"] if len(found) == 1 else text
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def _specimen() -> None:
+    """Stands for any task while values are checked before their task is known."""
+
+
+def _check(given: Mapping[str, Given]) -> None:
+    """Refuse at once whatever would be refused for every task."""
+    for option, one in given.items():
+        if option in FIXED:
+            message = f"{one.by}: '{option}' of a task is the program's and cannot be set from outside"
+            raise InvalidOption(message)
+        if option in OPTIONS:
+            task = Task("specimen", _specimen, executor="process")
+            _told(one.by, partial(_replaced, task, {option: one.value}))
+        elif isinstance(one.value, dict) and one.value and one.value.keys() <= OPTIONS.keys():
+            message = f'{one.by} is a table of options: a task with a dot in its name is written [tasks."weather.sync"]'
+            raise InvalidOption(message)
+
+
+def _with(task: Task, given: Mapping[str, Given], declared: Iterable[str]) -> Task:
+    if not given:
+        return task
+    known = {*OPTIONS, *declared}
+    for option, one in given.items():
+        if option not in known:
+            message = (
+                f"{one.by}: the task '{task.name}' has no option '{option}'; there are: {', '.join(sorted(known))}"
+            )
+            raise InvalidOption(message)
+    places = ", ".join(one.by for one in given.values())
+    return _told(places, partial(_replaced, task, {option: one.value for option, one in given.items()}))
+
+
+def _replaced(task: Task, values: Mapping[str, Any]) -> Task:
+    own = {option: _meant(task, option, value) for option, value in values.items() if option in OPTIONS}
+    extra = {option: value for option, value in values.items() if option not in OPTIONS}
+    return replace(task, **own, options={**task.options, **extra})
+
+
+def _meant(task: Task, option: str, value: Any) -> Any:
+    if option == "retry":
+        return _retry(value, task.retry)
+    may_be_none = OPTIONS[option].default is None
+    return None if value == NOTHING and may_be_none else value
+
+
+def _retry(value: Any, base: Retry) -> Retry:
+    """The task's own policy with some of it changed: which errors are tried again stays the program's."""
+    if not isinstance(value, dict):
+        value = {"attempts": value}
+    _known("retry", value, _RETRY)
+    parts = {key: None if part == NOTHING and key in {"attempts", "max_delay"} else part for key, part in value.items()}
+    if "wait" in parts:
+        parts["wait"] = _wait(parts["wait"])
+    return Retry.from_json(parts, base)
+
+
+def _wait(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {"kind": "fixed", "seconds": value}
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _WAITS:
+        message = "retry wait must be a number of seconds, or a table with kind = 'exponential' or 'fixed'"
+        raise InvalidOption(message)
+    _known("retry wait", value, _WAITS[kind])
+    if kind == "fixed" and "seconds" not in value:
+        message = "retry wait of the kind 'fixed' needs seconds"
+        raise InvalidOption(message)
+    if not isinstance(value.get("jitter", True), bool):
+        message = f"retry wait jitter must be true or false; it is {value['jitter']!r}"
+        raise InvalidOption(message)
+    return value
+
+
+def _known(what: str, value: Mapping[str, Any], known: Iterable[str]) -> None:
+    unknown = sorted(value.keys() - set(known))
+    if unknown:
+        message = f"{what} has no '{unknown[0]}'; there are: {', '.join(sorted(known))}"
+        raise InvalidOption(message)
+
+
+def _value(task: Task, option: str) -> Any:
+    value = getattr(task, option) if option in OPTIONS else task.options.get(option)
+    if isinstance(value, Retry):
+        return value.to_json()
+    return str(value) if isinstance(value, FailedItemsLimit) else value
+
+
+def _told(by: str, make: Callable[[], _T]) -> _T:
+    try:
+        return make()
+    except InvalidOption as error:
+        message = f"{by}: {error}"
+        raise InvalidOption(message) from None

@@ -1,0 +1,319 @@
+"""What a plug-in declares: tasks, schedules, middleware, channels, routes and commands, bound to no application yet."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, NoReturn, TypeVar, overload
+
+from jobtrail.engine.handle import BoundTask
+from jobtrail.engine.middleware import Middleware, declared_options
+from jobtrail.engine.submit import NOTHING, Using
+from jobtrail.errors import InvalidOption, UsageError
+from jobtrail.job.task import Task, choice_option, name_option
+
+SCOPES = ("tasks", "application")
+ROLES = ("viewer", "operator", "admin")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
+_PATH = re.compile(r"(/([\w.~-]+|\{[a-z_]\w*\}))+|/")
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A middleware of a plug-in, and whether it stands around its own tasks or all of the application."""
+
+    function: Middleware
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A rule by which jobs of a task are made: its keywords are those of ``@jobs.schedule``."""
+
+    task: str
+    rule: Any
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A way on which people are told something: what it is called, and what does it."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address below that of the plug-in, who may call it, and what answers."""
+
+    method: str
+    path: str
+    role: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command ``jobtrail PLUGIN NAME``; the function takes the application first, then its own options."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+class _Nowhere:
+    """Whoever is asked to store a job of a plug-in's task without an application."""
+
+    def __init__(self) -> None:
+        self.state = SimpleNamespace()  # what `ctx.state` is in a process of its own, where there is no application
+
+    def submit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
+        """Refuse.
+
+        Raises: UsageError that says what to call instead.
+        """
+        del args, using
+        message = (
+            f"the task '{task.name}' belongs to a plug-in, which stores no jobs; "
+            f"submit it through the application: jobs.task_named('{task.name}').enqueue(…)"
+        )
+        raise UsageError(message)
+
+    async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
+        """Refuse, as `submit`."""
+        self.submit(task, args, using)
+
+    def submit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> NoReturn:
+        """Refuse, as `submit`."""
+        del many
+        self.submit(task, {}, using)
+
+    async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> NoReturn:
+        """Refuse, as `submit`."""
+        del many
+        self.submit(task, {}, using)
+
+
+class PluginTask(BoundTask):
+    """A task of a plug-in: callable as itself, submitted through an application that the plug-in is mounted in."""
+
+    def __init__(self, task: Task, submitter: _Nowhere, using: Using = NOTHING) -> None:
+        super().__init__(task, submitter, using)
+        self._nowhere = submitter
+
+    def using(self, **options: Any) -> PluginTask:
+        """The same task with something said about the job."""
+        return PluginTask(self.task, self._nowhere, self._using.with_options(**options))
+
+    def submission(self, args: Mapping[str, Any]) -> NoReturn:
+        """Refuse: only an application knows how its jobs are stored.
+
+        Raises: UsageError.
+        """
+        self._nowhere.submit(self.task, dict(args), self._using)
+
+
+@dataclass(slots=True, eq=False)
+class Plugin:
+    """What a package brings to an application, all of it under its ``name``.
+
+    Offer it by an entry point of the group ``jobtrail.plugins`` with the same name, or hand it to ``JobTrail(plugins=[…])``;
+    it may be mounted in several applications. ``options`` are task options for all of its tasks; those of a task win.
+    ``version`` is that of the package where none is given.
+
+    Raises: InvalidOption for a name that cannot be used.
+    """
+
+    name: str
+    version: str | None = None
+    about: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tasks: dict[str, PluginTask] = field(default_factory=dict, init=False)
+    schedules: list[Schedule] = field(default_factory=list, init=False)
+    layers: list[Layer] = field(default_factory=list, init=False)
+    channels: dict[str, Channel] = field(default_factory=dict, init=False)
+    routes: dict[tuple[str, str], Route] = field(default_factory=dict, init=False)
+    commands: dict[str, Command] = field(default_factory=dict, init=False)
+    _nowhere: _Nowhere = field(default_factory=_Nowhere, init=False, repr=False)
+    _sealed: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a name that could not be a part of a task's name, an address and a command."""
+        _word("the name of a plug-in", self.name)
+        if self.version is not None:
+            name_option(f"the version of the plug-in '{self.name}'", self.version)
+
+    # -- tasks ---------------------------------------------------------------------------------------
+
+    @overload
+    def task(self, function: Callable[..., Any], /) -> PluginTask: ...
+
+    @overload
+    def task(
+        self, function: None = None, /, *, name: str | None = None, **options: Any
+    ) -> Callable[[Callable[..., Any]], PluginTask]: ...
+
+    def task(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as the task ``<plug-in>.<name>``; options as for ``@jobs.task``.
+
+        Raises: InvalidOption for an option that there is not or cannot be, and for a name given twice.
+        """
+
+        def declare(target: Callable[..., Any]) -> PluginTask:
+            self._check_open()
+            own = name or target.__name__
+            if own in self.tasks:
+                self._refuse(f"has two tasks called '{own}'")
+            given = {**self.options, **options}
+            given["aliases"] = tuple(f"{self.name}.{alias}" for alias in given.get("aliases", ()))
+            wrappers = [layer.function for layer in self.layers]
+            declared = declared_options([*wrappers, *given.get("middleware", ())])
+            task = Task.made(f"{self.name}.{name_option('the name of a task', own)}", target, given, declared)
+            self.tasks[own] = PluginTask(task, self._nowhere)
+            return self.tasks[own]
+
+        return declare(function) if function is not None else declare
+
+    def sealed_tasks(self) -> list[Task]:
+        """The tasks as an application registers them, inside the plug-in's own middleware; from here on nothing is added."""
+        self._sealed = True
+        own = tuple(layer.function for layer in self.layers if layer.scope == "tasks")
+        return [replace(one.task, middleware=(*own, *one.task.middleware)) for one in self.tasks.values()]
+
+    def schedule(self, rule: Any, **options: Any) -> Callable[[PluginTask], PluginTask]:
+        """Make jobs of a task by the clock; stands above ``@plugin.task``, with the words of ``@jobs.schedule``.
+
+        Raises: InvalidOption where it stands on something else.
+        """
+
+        def declare(task: PluginTask) -> PluginTask:
+            if not isinstance(task, PluginTask) or task not in self.tasks.values():
+                self._refuse(
+                    "has a schedule on something that is none of its tasks; write @plugin.schedule above @plugin.task"
+                )
+            self._check_open()
+            self.schedules.append(Schedule(task.name, rule, options))
+            return task
+
+        return declare
+
+    # -- around the tasks ----------------------------------------------------------------------------
+
+    @overload
+    def middleware(self, function: _F, /) -> _F: ...
+
+    @overload
+    def middleware(self, function: None = None, /, *, scope: str = "tasks") -> Callable[[_F], _F]: ...
+
+    def middleware(self, function: Any = None, /, *, scope: str = "tasks") -> Any:
+        """Put a middleware around the plug-in's own tasks; with ``scope="application"`` around all of the application.
+
+        One whose options the tasks use stands above them.
+
+        Raises: InvalidOption for another scope, or something that is no middleware.
+        """
+        choice_option("the scope of a middleware", scope, SCOPES)
+
+        def declare(target: _F) -> _F:
+            if not callable(target):
+                self._refuse(f"has a middleware that is no function: {target!r}")
+            self._check_open()
+            self.layers.append(Layer(target, scope))
+            return target
+
+        return declare(function) if function is not None else declare
+
+    # -- what others mount ---------------------------------------------------------------------------
+
+    def channel(self, name: str) -> Callable[[_F], _F]:
+        """Declare a way to tell people something, ``<plug-in>.<name>``.
+
+        Raises: InvalidOption for a name that cannot be or is given twice.
+        """
+        _word("the name of a channel", name)
+
+        def declare(function: _F) -> _F:
+            self._add(self.channels, name, Channel(name, function), f"channels called '{name}'")
+            return function
+
+        return declare
+
+    def route(self, path: str, *, method: str = "GET", role: str = "admin") -> Callable[[_F], _F]:
+        """Declare an address below that of the plug-in, as in ``"/stations/{id}"``; ``role`` is the least that may call it.
+
+        Raises: InvalidOption for a path, method or role that cannot be, and for an address given twice.
+        """
+        choice_option("the method of a route", method, METHODS)
+        choice_option("the role of a route", role, ROLES)
+        if not isinstance(path, str) or not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/")):
+            self._refuse(
+                f"has the route {path!r}; a path begins with / and has names and {{parameters}} between slashes"
+            )
+
+        def declare(function: _F) -> _F:
+            key = method, re.sub(r"\{\w+\}", "{}", path)
+            self._add(self.routes, key, Route(method, path, role, function), f"routes for {method} {path}")
+            return function
+
+        return declare
+
+    def command(self, name: str) -> Callable[[_F], _F]:
+        """Declare a command ``jobtrail <plug-in> <name>``; its function takes the application, then options with annotations.
+
+        Raises: InvalidOption for a name that cannot be or is given twice.
+        """
+        _word("the name of a command", name)
+
+        def declare(function: _F) -> _F:
+            self._add(self.commands, name, Command(name, function), f"commands called '{name}'")
+            if not any(p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()):
+                self._refuse(
+                    f"has the command '{name}', whose function does not take the application as its first parameter"
+                )
+            return function
+
+        return declare
+
+    def _add(self, known: dict[Any, Any], key: Any, value: Any, what: str) -> None:
+        self._check_open()
+        if key in known:
+            self._refuse(f"has two {what}")
+        if not callable(value.function):
+            self._refuse(f"has something that is no function: {value.function!r}")
+        known[key] = value
+
+    def _check_open(self) -> None:
+        """What is declared after the mounting would be in no application."""
+        if self._sealed:
+            self._refuse("is mounted already; import whatever declares its parts before")
+
+    def _refuse(self, why: str) -> NoReturn:
+        message = f"the plug-in '{self.name}' {why}"
+        raise InvalidOption(message)
+
+    def __repr__(self) -> str:
+        """As a person reads it."""
+        return f"<plug-in {self.name}{f' {self.version}' if self.version else ''}>"
+
+
+def parts_of(plugin: Plugin) -> dict[str, list[str]]:
+    """What a plug-in brings, each part by its whole name, for those who list it."""
+    return {
+        "tasks": [task.name for task in plugin.tasks.values()],
+        "schedules": [f"{one.task}: {one.rule}" for one in plugin.schedules],
+        "middleware": [f"{getattr(one.function, '__name__', one.function)} ({one.scope})" for one in plugin.layers],
+        "channels": [f"{plugin.name}.{name}" for name in plugin.channels],
+        "routes": [f"{one.method} {one.path} ({one.role})" for one in plugin.routes.values()],
+        "commands": list(plugin.commands),
+    }
+
+
+def _word(what: str, value: Any) -> None:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        message = f"{what} must be 1 to 50 small letters, digits, - and _, beginning with a letter; it is {value!r}"
+        raise InvalidOption(message)
