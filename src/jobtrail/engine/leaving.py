@@ -13,6 +13,7 @@ from jobtrail.errors import StoreError
 from jobtrail.job import outcome as ends
 
 from . import spool
+from .afterlife import Afterlife
 from .run import finish
 from .settle import Ended
 
@@ -40,13 +41,20 @@ class Leaving:
         for run in list(worker.running.values()):
             run.leave()
         await self._drain(0.2 if worker._at_once else worker.settings.cancel_timeout)
-        living = {run.claim.id for run in worker.running.values() if run.body_lives and self._stays()}
+        after = self._afterlife()
         for run in list(worker.running.values()):
             self._hand_back(run)
-        await self._write_rest(living)
-        worker.flusher.stop()
-        worker.executor.close()
+        written = await self._write_rest(after)
         await asyncio.to_thread(worker.remote.processes.close)
+        if after is None or not after.start(owes=not written):
+            worker.close()
+
+    def _afterlife(self) -> Afterlife | None:
+        """A process that leaves now takes its bodies with it; in any other they keep their runs until they end."""
+        worker = self._worker
+        if worker.life is None or worker.leaves_process:
+            return None
+        return Afterlife(worker, worker.life, [run for run in worker.running.values() if run.body_lives])
 
     async def _drain(self, seconds: float, *, may_end_at_once: bool = False) -> None:
         worker = self._worker
@@ -70,19 +78,16 @@ class Leaving:
         worker.running.pop(run.claim.id, None)
         run.abandon()
         worker.abandoned.append(run)
+        if run.heir is not None:
+            return  # it keeps its run, or a second body would start beside it
         run.recorder.overtaken = True
-        if run.body_lives and self._stays():
-            return  # it keeps its run until the process is gone, or a second body would start beside it
         handed = ends.HandedBack("interrupted by shutdown")
         decided = finish(run, handed, worker.id, worker.store.now())
         worker._ended.append(Ended(decided.move, run.recorder.take_last()))
 
-    def _stays(self) -> bool:
-        """A process that leaves now takes its bodies with it; any other keeps them until it ends."""
-        return self._worker.life is not None and not self._worker.leaves_process
-
-    async def _write_rest(self, living: set[str]) -> None:
+    async def _write_rest(self, after: Afterlife | None) -> bool:
         worker = self._worker
+        living = after.kept if after is not None else set()
         for attempt in range(1, 6):
             try:
                 await worker.run_once()
@@ -91,6 +96,7 @@ class Leaving:
             except StoreError as error:
                 await worker._wait_out(error, attempt)
             else:
-                return
+                return True
         kept = await asyncio.to_thread(spool.keep, worker.store, worker._ended)
         _log.error("the store stayed away; %d ends are kept in %s", len(worker._ended), kept)
+        return False

@@ -53,6 +53,19 @@ _log = logging.getLogger("jobtrail.engine")
 _LIMITS = {StopCause.TIMEOUT: "timed out after {limit:g} s", StopCause.STALL: "gave no sign of life for {limit:g} s"}
 
 
+@dataclass(slots=True)
+class InThread:
+    """A body in a thread of this process: it has ended when the thread says so, whoever still waits for it."""
+
+    ended: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+    def over(self, value: Any, error: BaseException | None) -> None:
+        """Said by the thread."""
+        self.value, self.error, self.ended = value, error, True
+
+
 @dataclass(slots=True, eq=False)
 class Run:
     """What a middleware sees of a run, and what the engine keeps of it while it goes on."""
@@ -78,6 +91,8 @@ class Run:
     hook_note: str | None = None
     _retry: tuple[bool, tuple[float, str | None]] | None = None
     coroutine: asyncio.Task[Any] | None = None
+    thread: InThread | None = None
+    heir: Callable[[Run, ends.Ended], None] | None = None  # takes the end once the worker has left
     _hook_limit: asyncio.TimerHandle | None = None
 
     def decide_retry(self, *, allowed: bool, delay: tuple[float, str | None]) -> None:
@@ -128,6 +143,8 @@ class Run:
     @property
     def body_lives(self) -> bool:
         """The body still runs in this process, and nothing here can end it."""
+        if self.thread is not None:
+            return not self.thread.ended
         begun = self.coroutine is not None and not self.coroutine.done()
         return begun and not self.body_ended and self.call is None
 
@@ -231,8 +248,8 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
     finally:
         if run._hook_limit is not None:
             run._hook_limit.cancel()
-        if run.ctx is not None and run.ctx._on_cleanup:
-            await _clean_up(run, run.ctx)
+        if run.ctx is not None and run.ctx._on_cleanup and not (run.heir and run.thread and run.body_lives):
+            await clean_up(run, run.ctx)
 
 
 async def body(run: Run) -> Any:
@@ -240,12 +257,15 @@ async def body(run: Run) -> Any:
     signature = run.task.signature
     arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
     try:
+        if run.heir is not None:
+            raise StopSignal(SHUTDOWN)  # its worker has left before it began
         if run.remote is not None:
             run.body_value = await run.remote.perform(run)
         elif run.task.is_async:
             run.body_value = await run.task.function(**arguments)
         else:
-            run.body_value = await run.executor.call(run.task.function, arguments)
+            run.thread = InThread()
+            run.body_value = await run.executor.call(run.task.function, arguments, run.thread.over)
     except BaseException as error:
         run.body_error = error
         raise
@@ -260,7 +280,8 @@ def _body_has_ended(run: Run) -> None:
         run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run.coroutine.cancel)
 
 
-async def _clean_up(run: Run, ctx: BaseContext) -> None:
+async def clean_up(run: Run, ctx: BaseContext) -> None:
+    """Call what the body gave to on_cleanup."""
     for function in ctx._on_cleanup:
         try:
             if inspect.iscoroutinefunction(function):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jobtrail.job import moves
+from jobtrail.job import outcome as ends
 from jobtrail.job.model import Status, StopCause
 from jobtrail.store import events, jobs, runs
 
-from .run import finish
+from .run import finish, subject_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from jobtrail.job import outcome as ends
+    from jobtrail.job.model import JobRow
     from jobtrail.job.moves import Move
     from jobtrail.store import Store
     from jobtrail.store.runs import Records
@@ -67,6 +69,20 @@ def _say(conn: Connection, store: Store, one: Ended, now: datetime) -> None:
         name, reason = one.line
         line = events.note(job_id, now, name, run_no=run_no, actor="engine", reason=reason)
         events.append(conn, store.dialect, [line])
+
+
+def again(one: Ended, row: JobRow | None, worker: str, now: datetime) -> Ended | None:
+    """What is left to be said by an end that was refused, from how the job stands: asked to stop, or forced, meanwhile."""
+    if row is None or row.run_no != one.move.run_no or one.run is None:
+        return None
+    if row.body_running:
+        job = replace(subject_of(one.run.claim, worker), status=row.status, unit=row.unit)
+        return Ended(moves.body_returned(job))
+    if row.status is not Status.CANCELLING:
+        return None
+    one.run.stop.cause = row.stop_cause
+    decided = finish(one.run, one.ended or ends.Returned(), worker, now)
+    return Ended(decided.move, None, one.ledger)
 
 
 def bare(one: Ended, error: Exception) -> Ended:

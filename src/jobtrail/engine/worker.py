@@ -22,7 +22,7 @@ from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
-from jobtrail.job.model import Status, StopCause
+from jobtrail.job.model import StopCause
 from jobtrail.job.retry import Retry
 from jobtrail.store import items, jobs, runs
 from jobtrail.store.wake import SUSPECT
@@ -36,7 +36,7 @@ from .middleware import compose, outermost, timeout_middleware
 from .recorder import Flusher, Recorder
 from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
-from .settle import Ended, bare, settle
+from .settle import Ended, again, bare, settle
 from .slots import Slots
 from .steps import StepKeeper
 
@@ -111,7 +111,7 @@ class Worker:
         self._ended: list[Ended] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._stopping = self._at_once = False
         self.abandoned: list[Run] = []
         self.ready, self._finished, self._over_for_threads = asyncio.Event(), asyncio.Event(), threading.Event()
@@ -122,7 +122,7 @@ class Worker:
 
     async def run(self, *, burst: bool = False, due_only: bool = False) -> None:
         """Work until `stop`; with ``burst`` until nothing waits any more, with ``due_only`` until nothing is due."""
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         logbook.install()
         if self.life is not None:
             await asyncio.to_thread(self.life.begin)
@@ -130,7 +130,7 @@ class Worker:
         listener = self.store.wake.listener(self._on_word)
         listener.start()
         self.flusher.start()
-        ticking = self._loop.create_task(self._tick())
+        ticking = self.loop.create_task(self._tick())
         self.ready.set()
         try:
             await self._work(burst=burst, due_only=due_only)
@@ -234,7 +234,7 @@ class Worker:
         """There may be something to do; may be called from any thread."""
         if SUSPECT in words:
             self._slots.look_again()
-        loop = self._loop
+        loop = self.loop
         if loop is not None:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._wanted.set)
@@ -251,6 +251,11 @@ class Worker:
     def wait_finished(self, timeout: float) -> bool:
         """Wait in another thread until `run` has returned, at most ``timeout`` seconds."""
         return self._over_for_threads.wait(timeout)
+
+    def close(self) -> None:
+        """Let go of the threads; nothing runs any more."""
+        self.flusher.stop()
+        self.executor.close()
 
     async def hand_back_all(self) -> None:
         """Stop without draining: what runs is given back, uncharged, and `run` returns."""
@@ -383,17 +388,9 @@ class Worker:
         except StoreError:
             self._end(one)
             return
-        if row is None or row.run_no != one.move.run_no or one.run is None:
-            return
-        if row.body_running:
-            job = replace(subject_of(one.run.claim, self.id), status=row.status, unit=row.unit)
-            self._end(Ended(job_moves.body_returned(job)))
-            return
-        if row.status is not Status.CANCELLING:
-            return
-        one.run.stop.cause = row.stop_cause
-        decided = finish(one.run, one.ended or ends.Returned(), self.id, self.store.now())
-        self._end(Ended(decided.move, None, one.ledger))
+        decided = again(one, row, self.id, self.store.now())
+        if decided is not None:
+            self._end(decided)
 
     def _on_told(self, told: list[tuple[str, int, str | None]]) -> None:
         for job_id, run_no, cause in told:
@@ -455,12 +452,13 @@ class Worker:
                 ended = refused_arguments(error)
             else:
                 raised = await perform(run, self._chain(run), self.steps, self.state)
-                ended = self._understand(run, raised)
+                ended = self.understand(run, raised)
         except BaseException as unexpected:
-            ended = self._understand(run, unexpected)
-        self._over(run, ended)
+            ended = self.understand(run, unexpected)
+        (run.heir or self._over)(run, ended)
 
-    def _understand(self, run: Run, error: BaseException | None) -> ends.Ended:
+    def understand(self, run: Run, error: BaseException | None) -> ends.Ended:
+        """What the end of a body means here."""
         stopped = isinstance(error, StopSignal) or (error is not None and run.task.is_async)
         if stopped and run.stop.shutdown and run.stop.cause is None:
             return ends.HandedBack("interrupted by shutdown")
@@ -481,11 +479,15 @@ class Worker:
         if claim.suspect:
             self._slots.look_again()  # it has ended in order, so the next one need not wait
         self._slots.give_back(claim.queue)
+        self._end(self.decide(run, ended))
+
+    def decide(self, run: Run, ended: ends.Ended) -> Ended:
+        """A run's end with its last records, ready to be written."""
         decided = finish(run, ended, self.id, self.store.now())
         self.flusher.forget(run.recorder)
         records = run.recorder.take_last()
-        ledger = (claim.ledger, decided.ledger_counts) if claim.unit else None
-        self._end(Ended(decided.move, records, ledger, run, ended))
+        ledger = (run.claim.ledger, decided.ledger_counts) if run.claim.unit else None
+        return Ended(decided.move, records, ledger, run, ended)
 
     def _end(self, one: Ended) -> None:
         self._ended.append(one)

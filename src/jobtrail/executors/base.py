@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+Over = Callable[[Any, BaseException | None], None]
 
 
 class Executor(Protocol):
     """The hands. A body's exception is raised here as it is, whatever its base class."""
 
-    async def call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-        """Execute a plain function and wait for its end; cancelling this does not end a thread."""
+    async def call(
+        self, function: Callable[..., Any], arguments: Mapping[str, Any], over: Over | None = None
+    ) -> Any:
+        """Execute a plain function and wait for its end; cancelling this does not end a thread.
+
+        ``over`` is called where the function ran, with its value and its error, also when nobody waits any more.
+        """
 
     def close(self) -> None:
         """Let idle hands go; busy ones are not waited for."""

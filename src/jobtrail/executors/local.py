@@ -12,7 +12,10 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base import Over
 
 Work = Callable[[], None]
 
@@ -27,7 +30,9 @@ class LocalExecutor:
         self._started = 0
         self._idle = 0
 
-    async def call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    async def call(
+        self, function: Callable[..., Any], arguments: Mapping[str, Any], over: Over | None = None
+    ) -> Any:
         """Await a plain function's end in a thread."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -40,6 +45,8 @@ class LocalExecutor:
                 outcome: tuple[Any, BaseException | None] = (None, error)
             else:
                 outcome = (value, None)
+            if over is not None:
+                over(*outcome)
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_answer, future, *outcome)
 
