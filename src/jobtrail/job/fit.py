@@ -253,7 +253,7 @@ def _sentence(error: ValidationError) -> str:
     if word in _LIMITS:
         told = printable(wanted[:200]) if word == "pattern" else shown(wanted)
         return f"{_LIMITS[word].format(told)}; it {_has(word, error.instance)}"
-    return _FIXED.get(str(word), "is not allowed here")
+    return _FIXED.get(str(word), "has a part that is not allowed")
 
 
 def _has(word: str, value: Any) -> str:

@@ -145,11 +145,12 @@ def _check(schema: Schema) -> None:
 
 def _check_words(schema: Any, within: str = "") -> None:
     """Patterns are left to `matcher`: their language is not that of Python."""
-    from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema import FormatChecker, validators
     from jsonschema.exceptions import SchemaError
 
+    language: Any = validators.Draft202012Validator
     try:
-        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
+        language.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
         place = f"{within} {path_of(error.absolute_path)}".strip()
         message = f"the schema is not valid at {place}: {printable(error.message[:200])}"
