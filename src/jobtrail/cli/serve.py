@@ -40,6 +40,10 @@ def work(
         int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
     ] = None,
     burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", min=0, max=65_535, help="Answer scrapes of Prometheus on 127.0.0.1 at this port."),
+    ] = None,
 ) -> int:
     """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
     from jobtrail.engine.life import speed_up_switches
@@ -48,6 +52,9 @@ def work(
     jobs = session.open(tasks=True, creates=True)
     _log_to_terminal()
     jobs.service.make_ready()
+    if metrics_port is not None:
+        port = jobs.metrics().serve(metrics_port).server_port
+        session.hint((f"metrics on http://127.0.0.1:{port}/metrics", "dim"))
     speed_up_switches()
     worker = jobs.worker(queues=named, beat="child", leaves_process=True, **({"slots": concurrency} if concurrency else {}))
     _tell_start(session, jobs, worker)
