@@ -108,6 +108,14 @@ class Metrics:
         """All of it as Prometheus reads it."""
         return generate_latest(self.registry).decode()
 
+    def samples(self) -> list[dict[str, Any]]:
+        """All of it as plain values: name, labels, value."""
+        return [
+            {"name": one.name, "labels": one.labels, "value": one.value}
+            for family in self.registry.collect()
+            for one in family.samples
+        ]
+
     def count_ends(self) -> None:
         """Count the ends now, however long it takes, so that the next scrape tells them.
 
