@@ -27,6 +27,8 @@ ACCEPTED = (
 )
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
+# A zone may move over the date line, so a moment found with an old offset is wrong by up to a day, and not by more.
+_BEFORE, _NEAR = 2 * _DAY, 4 * _DAY
 _MOST_MONTHS, _MOST_DAYS = 12_000, 366_000
 _INTERVAL = re.compile(
     r"(?:(\d+(?:\.\d+)?)\s*)?(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)\b[\s,]*(?:and\s+)?", re.ASCII
@@ -125,13 +127,13 @@ class Cron(Rule):
         at, shown = moment, local(moment, zone)
         while True:
             found = (self._match(shown) - _offset(at, zone)).replace(tzinfo=UTC)
-            changed = change(at, at + 2 * _DAY, zone)
+            changed = change(at, at + _NEAR, zone)
             if changed is not None and changed <= found:
                 at, shown = changed, local(changed, zone) - SECOND
-            elif found <= at + 2 * _DAY:
+            elif found <= at + _NEAR:
                 return found
             else:
-                at, shown = found - _DAY, local(found - _DAY, zone)
+                at, shown = found - _BEFORE, local(found - _BEFORE, zone)
 
     def _match(self, shown: datetime) -> datetime:
         """The first local time after ``shown`` that fits all fields."""
