@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from jobtrail.engine.submit import Using
 from jobtrail.errors import InvalidArguments, InvalidOption, InvalidPeriod
 from jobtrail.job.jsonvalue import decode, encode_arguments
-from jobtrail.job.model import Mode, Outcome
+from jobtrail.job.model import ACTIVE as ACTIVE_STATES
+from jobtrail.job.model import Mode, Outcome, Status
 from jobtrail.job.period import UNITS, Period
 from jobtrail.job.task import choice_option, name_option
 from jobtrail.store import units
@@ -379,6 +380,14 @@ def submit(
     )
     args = {"selection": made.selection.to_json(), "parallel": parallel}
     return service.submit(service.tasks.get(TASK), args, using)
+
+
+def under_way(service: Service, job_id: str) -> int:
+    """How many units a backfill has submitted that have begun and not ended."""
+    begun = [status.value for status in ACTIVE_STATES if status is not Status.PENDING]
+    query = select(func.count()).where(jobs_table.c.parent == job_id, jobs_table.c.status.in_(begun))
+    with service.store.read() as conn:
+        return int(conn.execute(query).scalar() or 0)
 
 
 def _own_source(selection: Selection) -> str:
