@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from jobtrail.errors import InvalidOption
@@ -75,7 +74,7 @@ _SHORT_FORMS = {
     "wt": "weight",
     "yr": "year",
 }
-_FILLERS = frozenset({"of", "the", "a", "an", "in", "for", "by", "der", "die", "das", "de", "la", "le"})
+_FILLERS = frozenset({"of", "the"})
 
 
 # -- what is there -----------------------------------------------------------------------------------
@@ -298,7 +297,8 @@ class _Name:
     text: str
     words: tuple[str, ...]
     joined: str
-    letters: Counter[str]
+    whole: str  # joined, with its short forms written out
+    letters: frozenset[str]  # two at a time
 
 
 def _name_of(text: str) -> _Name:
@@ -307,34 +307,40 @@ def _name_of(text: str) -> _Name:
     words = re.findall(r"[^\W_]+", plain.casefold())
     joined = "".join(words)
     whole = [_SHORT_FORMS.get(word, word) for word in words]
-    return _Name(text, tuple(word for word in whole if word not in _FILLERS) or tuple(whole), joined, Counter(joined))
+    kept = tuple(word for word in whole if word not in _FILLERS) or tuple(whole)
+    return _Name(text, kept, joined, "".join(kept)[:LONGEST_NAME], frozenset(map("".join, pairwise(joined))))
 
 
 def _nearest(name: _Name, names: list[_Name]) -> list[int]:
-    """The few columns that are worth a closer look: those with the same words, then those with the same letters."""
+    """The few columns that are worth a closer look: equal names, then the same words, then the same letters."""
+    words = set(name.words)
 
-    def rough(other: _Name) -> float:
-        letters = sum((name.letters & other.letters).values())
-        words = len(set(name.words) & set(other.words))
-        return 2 * letters / (len(name.joined) + len(other.joined) or 1) + words
+    def rough(other: _Name) -> tuple[float, float]:
+        alike = 2 * len(name.letters & other.letters) / (len(name.letters) + len(other.letters) or 1)
+        return _equality(name, other), alike + len(words.intersection(other.words))
 
-    return sorted(range(len(names)), key=lambda index: (-rough(names[index]), index))[:_CANDIDATES]
+    return sorted(range(len(names)), key=lambda index: rough(names[index]), reverse=True)[:_CANDIDATES]
 
 
-def _likeness(one: _Name, other: _Name) -> float:
-    """1 for the same name, from 0.9 for equal ones (case, signs, accents, short forms, order), below that likeness."""
+def _equality(one: _Name, other: _Name) -> float:
+    """1 for the same name, from 0.9 for one that differs in case, signs, accents, short forms or order; else 0."""
     if one.text == other.text:
         return 1.0
     if not one.words or not other.words:
         return 0.0
     if one.joined == other.joined:
         return 0.99
-    if "".join(one.words) == "".join(other.words):
+    if one.whole == other.whole:
         return 0.97
-    if sorted(one.words) == sorted(other.words):
-        return 0.93
+    return 0.93 if sorted(one.words) == sorted(other.words) else 0.0
+
+
+def _likeness(one: _Name, other: _Name) -> float:
+    """How alike two names are, from 0 to 1; only equal ones come to 0.9."""
+    if (equal := _equality(one, other)) or not one.words or not other.words:
+        return equal
     held = max(_held(set(one.words), set(other.words)), _held(_stems(one), _stems(other)) - 0.03)
-    return max(held, 0.88 * _spelling("".join(one.words)[:_COMPARED], "".join(other.words)[:_COMPARED]))
+    return max(held, 0.88 * _spelling(one.whole[:_COMPARED], other.whole[:_COMPARED]))
 
 
 def _held(one: set[str], other: set[str]) -> float:
