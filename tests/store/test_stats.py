@@ -1,0 +1,168 @@
+"""What is counted for those who measure: cheap where it can be, exact where it must be, and never going down."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from making import Maker, subject, unit
+from sqlalchemy import update
+
+from jobtrail.job import moves
+from jobtrail.job.model import Status
+from jobtrail.store import retention, stats, tables, workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from jobtrail.store import Store
+
+NOTHING_KEPT = retention.Retention(0, 0, 0, 0)
+
+
+@pytest.fixture
+def standing(store: Store) -> Callable[..., stats.Standing]:
+    def look(now: datetime | None = None, **rest: Any) -> stats.Standing:
+        with store.read() as conn:
+            return stats.standing(conn, now or store.now(), **rest)
+
+    return look
+
+
+@pytest.fixture
+def ends(store: Store) -> Callable[[], dict[tuple[str, str], int]]:
+    def count() -> dict[tuple[str, str], int]:
+        with store.read() as conn:
+            return stats.ends(conn)
+
+    return count
+
+
+def put(store: Store, job_id: str, **values: Any) -> None:
+    store.write(lambda conn: conn.execute(update(tables.jobs).where(tables.jobs.c.id == job_id).values(**values)))
+
+
+def retry(make: Maker, job_id: str) -> None:
+    row = make.row(job_id)
+    job = moves.Subject(id=row.id, run_no=row.run_no, attempt=row.attempt, status=row.status)
+    assert make.apply(moves.retried(job, make.store.now(), actor="t")) == []
+
+
+def prune(store: Store, chunk: int = 100) -> int:
+    return retention.run_once(store, NOTHING_KEPT, store.now() + timedelta(seconds=5), chunk=chunk).total
+
+
+def test_an_empty_store_is_told_as_empty(standing: Any, ends: Any) -> None:
+    found = standing()
+    assert (found.waiting, found.behind, found.suspects, found.held, found.asking, found.workers) == (
+        [],
+        0,
+        0,
+        [],
+        [],
+        [],
+    )
+    assert found.open == dict.fromkeys(stats.OPEN_STATES, 0)
+    assert ends() == {}
+
+
+def test_what_waits_is_counted_by_queue_whatever_its_priority(store: Store, make: Maker, standing: Any) -> None:
+    now = store.now()
+    for priority in (0, 5, 9):
+        make.pending(run_at=now - timedelta(seconds=10 + priority), priority=priority)
+        make.pending(run_at=now + timedelta(seconds=60), priority=priority)
+    make.pending(queue="other", run_at=now + timedelta(hours=1))
+    make.ended("done", queue="third")
+    other, default = sorted(standing(now).waiting, key=lambda one: one.due)
+    assert (default.queue, default.due, default.later) == ("default", 3, 3)
+    assert default.oldest == now - timedelta(seconds=19)
+    assert (other.queue, other.due, other.later, other.oldest) == ("other", 0, 1, None)
+
+
+def test_what_waits_for_another_job_or_for_a_turn_alone_is_not_due(store: Store, make: Maker, standing: Any) -> None:
+    make.unit_job(unit())
+    make.unit_job(unit(), '{"other": 1}', if_active="queue")
+    put(store, make.pending(), suspect=True)
+    found = standing()
+    assert (found.waiting[0].due, found.behind, found.suspects) == (1, 1, 1)
+
+
+def test_a_count_stops_at_its_cap(make: Maker, standing: Any) -> None:
+    for priority in range(3):
+        make.pending(priority=priority)
+        make.pending(priority=priority)
+        make.ended(to=Status.FAILED, queue="other")
+    found = standing(cap=2)
+    assert (found.waiting[0].due, found.open["failed"]) == (2, 2)
+
+
+def test_what_is_held_asked_and_left_over(store: Store, make: Maker, standing: Any) -> None:
+    make.pending("load")
+    make.pending("load", queue="big")
+    make.claim()
+    make.claim(queue="big")
+    for task, status in (("map", "awaiting_mapping"), ("map", "awaiting_mapping"), ("ask", "awaiting_input")):
+        put(store, make.pending(task), status=status, run_at=None)
+    put(store, make.pending(), status="interrupted")
+    put(store, make.pending(), status="cancelled")
+    for status in (Status.FAILED, Status.PARTIAL, Status.COMPLETED):
+        make.ended(to=status)
+    found = standing()
+    assert sorted(found.held) == [("running", "load", "big", 1), ("running", "load", "default", 1)]
+    assert sorted(found.asking) == [("awaiting_input", "ask", 1), ("awaiting_mapping", "map", 2)]
+    assert found.open == {
+        "awaiting_input": 1, "awaiting_mapping": 2, "interrupted": 1, "failed": 1, "partial": 1, "cancelled": 1,
+    }  # fmt: skip
+
+
+def test_workers_are_told_with_their_last_sign_of_life(store: Store, make: Maker, standing: Any) -> None:
+    first, second = make.worker, "01a228f3-603b-7394-bb25-a584229d7853"
+    now = store.now()
+    for worker in (first, second):
+        store.write(lambda conn, w=worker: workers.register(conn, store.dialect, w, ["default"], 7, now))
+    store.write(lambda conn: workers.beat(conn, first, now + timedelta(seconds=3)))
+    store.write(lambda conn: workers.stopped(conn, second, now))
+    (living,) = standing().workers
+    assert (living.id, living.slots, living.state) == (first, 7, "alive")
+    assert living.beat_at == now + timedelta(seconds=3)
+
+
+# -- ends ----------------------------------------------------------------------------------------------
+
+
+def test_an_end_counts_once_whatever_retries_and_retention_do(store: Store, make: Maker, ends: Any) -> None:
+    job = make.ended(to=Status.FAILED)
+    make.ended()
+    assert ends() == {("sync", "failed"): 1, ("sync", "completed"): 1}
+    retry(make, job)
+    assert ends() == {("sync", "failed"): 1, ("sync", "completed"): 1}
+    (claim,) = make.claim()
+    make.finish(claim, Status.PARTIAL)
+    told = {("sync", "failed"): 1, ("sync", "partial"): 1, ("sync", "completed"): 1}
+    assert ends() == told
+    retry(make, job)
+    assert prune(store) == 1
+    assert ends() == told
+    (claim,) = make.claim()
+    make.apply(moves.finished(subject(claim), store.now(), Status.FAILED))
+    told["sync", "failed"] = 2
+    assert ends() == told
+    assert prune(store) == 1
+    assert ends() == told
+    assert make.count(tables.jobs) == 0
+
+
+def test_no_look_meets_a_job_twice_or_not_at_all_while_it_is_removed(store: Store, make: Maker, ends: Any) -> None:
+    for _ in range(60):
+        make.ended()
+    pruning = threading.Thread(target=prune, args=(store, 1))
+    pruning.start()
+    looks = []
+    while pruning.is_alive() or not looks:
+        looks.append(sum(ends().values()))
+    pruning.join()
+    assert set(looks) == {60}
+    assert make.count(tables.jobs) == 0
