@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, func, literal, select, union_all
+from sqlalchemy import bindparam, func, literal, literal_column, select, union_all
 from sqlalchemy import text as sql
 
 from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
@@ -136,7 +136,9 @@ def _first_of(query: Select[Any]) -> Subquery:
 
 _look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
-_count_suspects = select(_capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None))))
+_count_suspects = select(
+    _capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None)))
+)
 
 # -- what is being done, and what stands open ----------------------------------------------------------
 
@@ -167,10 +169,13 @@ _living = (
 # -- what has ended ------------------------------------------------------------------------------------
 
 # One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
+_task = jobs.c.task.concat("").label(
+    "task"
+)  # an expression, or SQLite would read every row by way of its index of tasks
 _parts = union_all(
-    select(jobs.c.task, jobs.c.status, func.count().label("number"))
+    select(_task, jobs.c.status, func.count().label("number"))
     .where(jobs.c.status.in_(_FINAL))
-    .group_by(jobs.c.task, jobs.c.status),
+    .group_by(_task, jobs.c.status),
     select(job_totals.c.task, job_totals.c.status, func.sum(job_totals.c.jobs)).group_by(
         job_totals.c.task, job_totals.c.status
     ),
