@@ -169,9 +169,8 @@ _living = (
 # -- what has ended ------------------------------------------------------------------------------------
 
 # One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
-_task = jobs.c.task.concat("").label(
-    "task"
-)  # an expression, or SQLite would read every row by way of its index of tasks
+# An expression, or SQLite would read every row by way of its index of tasks.
+_task = literal_column("jobtrail_jobs.task || ''").label("task")
 _parts = union_all(
     select(_task, jobs.c.status, func.count().label("number"))
     .where(jobs.c.status.in_(_FINAL))
