@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from .store import Store
 if TYPE_CHECKING:
     from .engine.groups import Group
     from .engine.metrics import Metrics
+    from .schedules.service import Schedules
 
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
@@ -118,6 +120,30 @@ class JobTrail:
         self._plugins.load()
         return self._plugins
 
+    def schedule(
+        self, rule: Any, *, tz: Any = None, name: str | None = None, **options: Any
+    ) -> Callable[[BoundTask], BoundTask]:
+        """Make jobs of a task by the clock; stands above ``@jobs.task``. ``options`` are the words of `Definition`.
+
+        rule: cron text ("0 3 * * *"), "every 5 minutes", a timedelta, a datetime, or what `every`, `at` and
+        `calendar` give; ``tz``: its zone, else UTC. ``name``: the task's own unless another is given.
+
+        Raises: InvalidSchedule, InvalidArguments with what is wrong; nothing is stored before a worker starts.
+        """
+
+        def declare(task: BoundTask) -> BoundTask:
+            self.schedules.declare(task, rule, name=name, tz=tz, **options)
+            return task
+
+        return declare
+
+    @functools.cached_property
+    def schedules(self) -> Schedules:
+        """The schedules: declared ones, and those that are stored, to be looked at and steered."""
+        from .schedules.service import Schedules
+
+        return Schedules(self.service, lambda: self.plugins.schedules())  # noqa: PLW0108 - plug-ins are looked for later
+
     def task_named(self, name: str) -> BoundTask:
         """A registered task by its name, to be submitted.
 
@@ -186,7 +212,7 @@ class JobTrail:
         """A worker for these tasks; ``queues=`` and ``slots=`` as in `Worker`."""
         middleware = [*self.middleware, *self.plugins.middleware()]
         self.overrides.warn_of_unknown(self.tasks.find)
-        return _runner(self.service, middleware, self.state, **options)
+        return self.schedules.accompany(_runner(self.service, middleware, self.state, **options))
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:

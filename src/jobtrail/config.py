@@ -27,6 +27,7 @@ class Settings:
     beat_interval: float = 5.0
     silent_after: float = 15.0
     sweep_interval: float = 2.0
+    scheduler_lease: float = 10.0
     graceful_shutdown_timeout: float = 25.0
     cancel_timeout: float = 5.0
     hook_timeout: float = 10.0

@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job import moves
@@ -49,6 +49,22 @@ class Difference:
     renewed: bool = False
 
 
+class Companion(Protocol):
+    """What lives beside a worker: a loop of its own, such as the scheduler's."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """Take on nothing more, and end within seconds."""
+
+    def listen(self, words: frozenset[str]) -> None:
+        """What was said after a commit, here or in another process; must return at once."""
+
+    def health(self) -> Health | None:
+        """How it stands."""
+
+
 class Life:
     """One identity after the other, from `begin` to `end`."""
 
@@ -65,6 +81,11 @@ class Life:
         self._beat = _beat(beat, store, settings)
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
         self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
+        self._companions: list[Companion] = []
+
+    def accompany(self, companion: Companion) -> None:
+        """Something of the application lives as long as this life does, and takes on nothing more when it stops."""
+        self._companions.append(companion)
 
     # -- begin and end -------------------------------------------------------------------------------
 
@@ -77,9 +98,14 @@ class Life:
             spool.replay(self._store, self.id)
             self._upkeep.run_once()  # what a predecessor on this host left is proven and taken over at once
         self._chore.start()
+        for companion in self._companions:
+            companion.start()
 
     def stopping(self) -> None:
         """Nothing new is claimed; readiness goes."""
+        for companion in self._companions:
+            with contextlib.suppress(StoreError):
+                companion.stop()
         self._chore.stop()
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
@@ -110,6 +136,8 @@ class Life:
     def _on_word(self, words: frozenset[str]) -> None:
         if DEAD in words:
             self._chore.wake()
+        for companion in self._companions:
+            companion.listen(words)
 
     def listen(self, words: frozenset[str]) -> None:
         """What another process said."""
@@ -123,7 +151,8 @@ class Life:
 
     def health(self) -> list[Health]:
         """How the chores of this life stand."""
-        return [one for one in (self._beat.health(), self._chore.health()) if one is not None]
+        own = [self._beat.health(), self._chore.health(), *(companion.health() for companion in self._companions)]
+        return [one for one in own if one is not None]
 
     def comparison_due(self) -> bool:
         """At every beat."""

@@ -24,7 +24,6 @@ IF_DONE = ("run", "skip")
 LABELS_LIMIT = 20
 DAY = 86_400.0
 LONGEST = 100 * 366 * DAY  # seconds
-SECONDS = ("window", "grace", "jitter")
 NAMES = ("source", "queue")
 
 
@@ -35,8 +34,8 @@ class Definition:
     rule: when. args, source, period, labels, queue, priority: what is submitted; ``period`` is a rule such as
     "previous month", which the planned time turns into a period. catch_up: of the times that were missed longer ago
     than ``grace`` and not longer than ``window`` (seconds), one runs, or all, or none. overlap: what becomes of a
-    time while the run before goes on. jitter: seconds by which a run may be put off. if_done: what becomes of a
-    period that is complete already.
+    time while the run before goes on. jitter: seconds by which a run may be put off; delay: seconds after which it
+    starts at the earliest. if_done: what becomes of a period that is complete already.
 
     Raises: InvalidSchedule with what is wrong and what would be right.
     """
@@ -53,6 +52,7 @@ class Definition:
     grace: float | None = 60.0
     overlap: str = "skip"
     jitter: float = 0.0
+    delay: float = 0.0
     pause_after_failures: int | None = None
     ends_at: datetime | None = None
     max_runs: int | None = None
@@ -61,7 +61,7 @@ class Definition:
     def __post_init__(self) -> None:
         """Refuse what cannot be, and bring numbers to one form."""
         _texts(self)
-        for name, least in (("window", 1.0), ("grace", 1.0), ("jitter", 0.0)):
+        for name, least in (("window", 1.0), ("grace", 1.0), ("jitter", 0.0), ("delay", 0.0)):
             object.__setattr__(self, name, _seconds(name, getattr(self, name), least))
         for name in ("pause_after_failures", "max_runs"):
             _count(name, getattr(self, name))
@@ -100,6 +100,8 @@ class Definition:
 
 
 WORDS = tuple(one.name for one in fields(Definition))
+# As JSON; a rule has none.
+DEFAULTS = {one.name: None if one.name == "rule" else {} if one.default is MISSING else one.default for one in fields(Definition)}
 
 
 def made(values: Mapping[str, Any]) -> Definition:

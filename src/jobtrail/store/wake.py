@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .database import Database
 
 CHANNEL = "jobtrail_wake"
-WORK, DEAD, SUSPECT = "work", "dead", "suspect"
+WORK, DEAD, SUSPECT, SCHEDULES = "work", "dead", "suspect", "schedules"
 Words = frozenset[str]
 Callback = Callable[[Words], None]
 

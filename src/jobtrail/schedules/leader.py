@@ -1,0 +1,83 @@
+"""For which tasks this process decides about schedules: one lease for each task that it knows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobtrail.errors import InvalidOption
+from jobtrail.store import leases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.store import Store
+
+PREFIX = "schedules:"
+LEAST_TURNS = 3  # within the life of a lease
+
+
+class Leader:
+    """Takes leases and renews them while turns follow each other.
+
+    A lease for each task, not one for all: of several programs on one database each leads for the tasks it knows,
+    and a program that lacks a task does not keep those that have it from running its schedules.
+
+    Raises: InvalidOption when a lease would run out between two turns.
+    """
+
+    def __init__(self, store: Store, lifetime: float, poll_interval: float, own: Callable[[], str]) -> None:
+        if lifetime < LEAST_TURNS * poll_interval:
+            message = (
+                f"scheduler_lease must be at least {LEAST_TURNS} times poll_interval ({poll_interval:g} s), "
+                f"or it runs out between two turns; it is {lifetime:g} s"
+            )
+            raise InvalidOption(message)
+        self._store = store
+        self._lifetime = timedelta(seconds=lifetime)
+        self._own = own
+        self._holder = ""
+        self._tokens: dict[str, int] = {}
+        self._taken_at: datetime | None = None
+
+    def lead(self, tasks: Iterable[str], now: datetime) -> list[str]:
+        """Take or renew what can be had; the tasks for which this process decides now."""
+        names = {PREFIX + task for task in tasks}
+        if self._holder != self._own():
+            self._holder, self._tokens = self._own(), {}
+        if names - self._tokens.keys() or self._renewal_due(now):
+            self._take(names, now)
+        return sorted(name.removeprefix(PREFIX) for name in names & self._tokens.keys())
+
+    def tokens(self, tasks: Iterable[str]) -> dict[str, int]:
+        """What a write for these tasks has to compare."""
+        return {PREFIX + task: self._tokens[PREFIX + task] for task in tasks}
+
+    def lost(self) -> None:
+        """Somebody else decides: look again before anything is done."""
+        self._tokens = {}
+
+    def give_up(self) -> None:
+        """Let somebody else go on at once."""
+        tokens, self._tokens = self._tokens, {}
+        if tokens:
+            self._store.write(lambda conn: leases.give_up(conn, tokens))
+
+    def _renewal_due(self, now: datetime) -> bool:
+        if not self._tokens or self._taken_at is None:
+            return False
+        return not timedelta(0) <= now - self._taken_at < self._lifetime / 3
+
+    def _take(self, names: set[str], now: datetime) -> None:
+        with self._store.read() as conn:
+            able = leases.free(conn, sorted(names), self._holder, now)
+        taken = self._store.write(partial(self._write, able, now)) if able else {}
+        self._tokens = taken
+        self._taken_at = now
+
+    def _write(self, names: set[str], now: datetime, conn: Connection) -> dict[str, int]:
+        return leases.take(conn, self._store.dialect, sorted(names), self._holder, now, now + self._lifetime)
