@@ -168,9 +168,9 @@ _living = (
 
 # -- what has ended ------------------------------------------------------------------------------------
 
-# One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
 # An expression, or SQLite would read every row by way of its index of tasks.
 _task = literal_column("jobtrail_jobs.task || ''").label("task")
+# One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
 _parts = union_all(
     select(_task, jobs.c.status, func.count().label("number"))
     .where(jobs.c.status.in_(_FINAL))
