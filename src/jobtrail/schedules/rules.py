@@ -31,7 +31,7 @@ _DAY = timedelta(days=1)
 _BEFORE, _NEAR = 2 * _DAY, 4 * _DAY
 _MOST_MONTHS, _MOST_DAYS = 12_000, 366_000
 _INTERVAL = re.compile(
-    r"(?:(\d+(?:\.\d+)?)\s*)?(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)\b[\s,]*(?:and\s+)?", re.ASCII
+    r"(?:(\d+(?:\.\d+)?)\s*)?(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)(?![a-z])[\s,]*(?:and\s+)?", re.ASCII
 )
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
