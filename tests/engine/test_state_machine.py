@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,24 +13,33 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import select
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, JobTrail, Retry
+from jobtrail.engine.following import Before, Next, successor
+from jobtrail.engine.handle import Job
+from jobtrail.engine.submit import NOTHING
 from jobtrail.engine.upkeep import Upkeep
 from jobtrail.job import moves
 from jobtrail.job import outcome as ends
+from jobtrail.job.follow import END_OF, Successor
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import FINAL, OUTCOME_OF, Claim, Outcome, Status, StopCause
 from jobtrail.job.moves import Subject
+from jobtrail.job.question import make_question
+from jobtrail.store import follow, runs, workers
 from jobtrail.store import jobs as store_jobs
-from jobtrail.store import runs, workers
 from jobtrail.store.events import _read as read_events
 from jobtrail.store.tables import events as event_table
+from jobtrail.store.tables import groups as group_table
 from jobtrail.store.tables import jobs as job_table
 from jobtrail.store.tables import metadata
+from jobtrail.store.tables import questions as question_table
+from jobtrail.store.tables import successors as successor_table
 from jobtrail.testing import MovableClock
 
 POLICY = Retry(attempts=3, wait=10)
 HELD = {Status.RUNNING, Status.CANCELLING}
 ASKING = {Status.AWAITING_INPUT, Status.AWAITING_MAPPING}
 REFUSALS = (AlreadyActive, Conflict, IllegalMove)
+FOLLOWS = "returned, and declared what follows"
 ENDS = {
     "returned": ends.Returned('"done"'),
     "partial": ends.Returned('"half"', partial=True),
@@ -49,6 +59,18 @@ class Body:
     claim: Claim
     worker: str
     zombie: bool = False
+
+
+class Handles(dict):
+    """Jobs by id; those that came by themselves (successors) are found in the store."""
+
+    def __init__(self, store):
+        super().__init__()
+        self.store = store
+
+    def __missing__(self, job_id):
+        self[job_id] = Job(self.store, job_id)
+        return self[job_id]
 
 
 class Beat:
@@ -72,7 +94,8 @@ class Machine(RuleBasedStateMachine):
                 Machine.kept.task(name=name, on_interrupt=name, retry=POLICY)(lambda: None)
         self.jobs, self.store = Machine.kept, Machine.kept.store
         self.upkeep = Upkeep(self.store, self.jobs.tasks, self.jobs.settings, Beat(), str)
-        self.handles, self.bodies, self.before = {}, [], {}
+        self.handles, self.bodies, self.before = Handles(self.store), [], {}
+        self.answered, self.ended = {}, {}
         self.workers = [self.new_worker(), self.new_worker()]
 
     def new_worker(self):
@@ -103,9 +126,12 @@ class Machine(RuleBasedStateMachine):
         period=st.sampled_from([None, "2013-01", "2013-01", "2013-02"]),
         if_active=st.sampled_from(["same", "raise", "queue"]),
         delay=st.sampled_from([0, 0, 20]),
+        then=st.sampled_from([None, None, "success", "failure", "any", ("partial", "failure")]),
     )
-    def submit(self, task, period, if_active, delay):
+    def submit(self, task, period, if_active, delay, then):
         bound = self.jobs.task_named(task)
+        if then:
+            bound = bound.then(self.jobs.task_named("requeue"), on=then, period=None)
         if delay:
             bound = bound.using(delay=delay)
         if period:
@@ -135,19 +161,29 @@ class Machine(RuleBasedStateMachine):
             if job.refresh().status in HELD:
                 job.cancel(actor="ann")
 
+    @rule(size=st.integers(0, 3), on=st.sampled_from(["any", "success", "failure"]))
+    def group(self, size, on):
+        task = self.jobs.task_named("requeue")
+        self.jobs.group([(task, {})] * size, then=task, on=on)
+
     @precondition(lambda self: self.handles)
-    @rule(index=number, how=st.sampled_from(["answered", "default", "expired"]))
-    def answer(self, index, how):
-        job = self.some(index, ASKING)
-        if job is not None:
-            row, now = job.refresh().row, self.store.now()
-            about = Subject(row.id, row.run_no, row.attempt, row.status, row.unit)
-            move = {
-                "answered": lambda: moves.answered(about, now, actor="ann", question="q"),
-                "default": lambda: moves.default_taken(about, now, question="q"),
-                "expired": lambda: moves.question_expired(about, now, question="q", error='{"message": "late"}'),
-            }[how]()
-            assert self.apply(move) == []
+    @rule(index=number, on=st.sampled_from(["any", "success", "failure"]))
+    def attach(self, index, on):
+        self.some(index).then(self.jobs.task_named("requeue"), on=on, period=None)
+
+    @precondition(lambda self: self.handles)
+    @rule(index=number, value=st.integers(1, 2))
+    def answer(self, index, value):
+        job = self.some(index)
+        asked = job.questions()
+        if asked:
+            try:
+                job.answer(value, actor="ann")
+            except REFUSALS:
+                assert asked[-1].state != "open" or asked[-1].expires_at <= self.store.now()
+            else:
+                same = [one for one in asked if one.answer == str(value)]
+                assert same or asked[-1].state == "open", "an answer counted that nobody waited for"
 
     # -- workers -----------------------------------------------------------------------------------
 
@@ -173,6 +209,11 @@ class Machine(RuleBasedStateMachine):
         assert sum(claim.suspect for claim in claims) <= 1
         self.bodies += [Body(claim, worker) for claim in claims]
 
+    def asking(self, claim):
+        limits = [{}, {"expires": 30}, {"expires": 30, "default": 7}][claim.run_no % 3]
+        question = make_question(f"q{claim.run_no}", "How many?", int, **limits)
+        return ends.Asked({**asdict(question), "digest": question.digest, "generation": claim.ledger})
+
     def subject(self, body, *, told):
         claim = body.claim
         subject = Subject(
@@ -185,7 +226,7 @@ class Machine(RuleBasedStateMachine):
         return Subject(**{**vars_of(subject), "stop_cause": row.stop_cause, "stop_noticed": True})
 
     @precondition(lambda self: self.bodies)
-    @rule(index=number, how=st.sampled_from([*ENDS, "asked"]), told=st.booleans())
+    @rule(index=number, how=st.sampled_from([*ENDS, "asked", "asked", FOLLOWS]), told=st.booleans())
     def end(self, index, how, told):
         body = self.bodies.pop(index % len(self.bodies))
         self.settle(body, how, told=told)
@@ -193,10 +234,11 @@ class Machine(RuleBasedStateMachine):
     def settle(self, body, how, *, told):
         """As the worker does: a refused end is decided again by what the row says now."""
         subject, now, claim = self.subject(body, told=told), self.store.now(), body.claim
-        if how == "asked" and subject.stop_cause is None:
-            move = moves.asked(subject, now, question="q")
-        else:
-            move = ends.decide(subject, ENDS.get(how, ENDS["returned"]), ends.NO_ITEMS, POLICY, now)
+        ended = self.asking(claim) if how == "asked" else ENDS.get(how, ENDS["returned"])
+        move = ends.decide(subject, ended, ends.NO_ITEMS, POLICY, now)
+        if how == FOLLOWS and move.settles:
+            one = successor(Next(self.jobs.tasks.get("requeue"), NOTHING), Before(), self.jobs.settings)
+            move = replace(move, follow=(one.to_plain(),))
         ledgers = {claim.id: (claim.ledger, None)}
         if not self.apply(move, ledgers=ledgers):
             assert not body.zombie or self.handles[claim.id].refresh().row.run_no == claim.run_no
@@ -250,6 +292,8 @@ class Machine(RuleBasedStateMachine):
         rows = self.rows()
         with self.store.read() as conn:
             trail = read_events(conn.execute(select(event_table).order_by(event_table.c.id)))
+        self.questions_belong_to_who_waits(rows)
+        self.each_successor_comes_once(rows)
         for row in rows.values():
             check_row(row, rows, self.before.get(row.id))
             check_trail(row, [event for event in trail if event.job_id == row.id])
@@ -257,6 +301,35 @@ class Machine(RuleBasedStateMachine):
         assert len(locks) == len(set(locks))
         assert set(self.before) <= set(rows), "a job is gone"
         self.before = rows
+
+    def questions_belong_to_who_waits(self, rows):
+        with self.store.read() as conn:
+            asked = conn.execute(select(question_table)).all()
+        waiting = Counter(one.job_id for one in asked if one.state == "open")
+        assert waiting == {row.id: 1 for row in rows.values() if row.status in ASKING}
+        for one in asked:
+            if one.state != "open":
+                assert self.answered.setdefault(one.id, (one.state, one.answer)) == (one.state, one.answer)
+
+    def each_successor_comes_once(self, rows):
+        with self.store.read() as conn:
+            declared = conn.execute(select(successor_table)).all()
+            over = {row.id: row.finished_at is not None for row in conn.execute(select(group_table))}
+        for row in rows.values():
+            if row.status in END_OF:
+                self.ended.setdefault(row.id, set()).add(END_OF[row.status])
+        for one in declared:
+            wants = set(Successor.from_json(one.template).ends)
+            if one.after is None:
+                assert over[one.group_id] is (one.state != "waiting")
+            elif one.state == "submitted":
+                assert wants & self.ended.get(one.after, set()), "it came after an end that it does not want"
+            else:
+                left = rows[one.after]
+                assert END_OF.get(left.status) not in wants, "its end has been, and it has not come"
+                assert left.status not in FINAL or one.state == "skipped"
+            assert (one.id in rows) is (one.state == "submitted"), "a successor is its own job"
+        assert len({one.job_id for one in declared if one.job_id}) == sum(one.job_id is not None for one in declared)
 
     @invariant()
     def what_runs_is_known_to_its_worker(self):
@@ -276,6 +349,7 @@ class Machine(RuleBasedStateMachine):
                 if not active:
                     break
                 self.bring_on(active)
+            assert all(one["outcome"] for one in self.all_groups()), "a group waits for ever"
             left = [(str(row.status), row.run_at, row.waits_for) for row in self.rows().values() if row.status not in FINAL]
             assert not left, f"out of reach: {left}"
             self.sweep()
@@ -288,15 +362,18 @@ class Machine(RuleBasedStateMachine):
                 for statement in clean.split("; ") if names else ():
                     conn.exec_driver_sql(statement)
 
+    def all_groups(self):
+        with self.store.read() as conn:
+            return [follow.group_of(conn, row.id) for row in conn.execute(select(group_table.c.id))]
+
     def bring_on(self, active):
         Machine.clock.move(hours=3)
         self.sweep()
         for row in active:
             if row.status is Status.INTERRUPTED:
                 self.handles[row.id].retry(actor="ann")
-            elif row.status in ASKING:
-                about = Subject(row.id, row.run_no, row.attempt, row.status, row.unit)
-                self.apply(moves.answered(about, self.store.now(), actor="ann", question="q"))
+            elif self.handles[row.id].refresh().status in ASKING:
+                self.handles[row.id].answer(1, actor="ann")
         self.claim(0, 100)
         for body in self.bodies:
             self.settle(body, "returned", told=True)
@@ -335,7 +412,7 @@ def check_row(row, rows, before):
     if before is not None:
         assert row.run_no >= before.run_no
         if before.status is Status.COMPLETED:
-            assert row == before, "what is completed changes no more"
+            assert replace(row, followed=before.followed) == before, "what is completed changes no more"
             assert row.outcome is Outcome.SUCCESS
 
 

@@ -151,14 +151,14 @@ MADE = {
         {"run_at": NOW, "attempt": 1, "hand_backs": 4, "continues": REST, "retry_reason": "r"},
     ),
     "asked": (
-        moves.asked(RUNNING, NOW, question="which?", mapping=True),
+        moves.asked(RUNNING, {"name": "which?", "kind": "mapping"}),
         "running", "awaiting_mapping", {"run_at": None, "attempt": 1, "continues": REST, "suspect": False},
     ),
     "answered": (moves.answered(ASKING, NOW, actor="ann", question="q"), "awaiting_input", "pending", {"run_at": NOW}),
     "default_taken": (moves.default_taken(ASKING, NOW, question="q"), "awaiting_input", "pending", {"run_at": NOW}),
     "question_expired": (
-        moves.question_expired(ASKING, NOW, question="q", error="e"),
-        "awaiting_input", "failed", {"outcome": "error", "finished_at": NOW, "error": "e"},
+        moves.question_expired(ASKING, NOW, question="q", error="e", fingerprint="f"),
+        "awaiting_input", "failed", {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f"},
     ),
     "stop_requested": (
         moves.stop_requested(RUNNING, NOW, cause=StopCause.STALL, actor="engine", within=30),
@@ -256,7 +256,7 @@ def test_a_job_without_a_limit_of_attempts_keeps_none():
     lambda: moves.cancelled(RUNNING, NOW, actor="a"),
     lambda: moves.retry_planned(CANCELLING, NOW, reason="r"),
     lambda: moves.snoozed(CANCELLING, NOW, reason="r"),
-    lambda: moves.asked(CANCELLING, NOW, question="q"),
+    lambda: moves.asked(CANCELLING, {"name": "q", "kind": "input"}),
     lambda: moves.handed_back(CANCELLING, NOW, reason="r"),
     lambda: moves.stop_requested(PENDING, NOW, cause=StopCause.CANCEL, actor="a"),
     lambda: moves.retried(of(Status.COMPLETED), NOW, actor="a"),

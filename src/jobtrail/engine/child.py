@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import (
+    AskSignal,
     InputChanged,
     InvalidArguments,
     PermanentError,
@@ -34,16 +35,19 @@ from jobtrail.errors import (
 )
 from jobtrail.executors.process import size_words
 from jobtrail.job.failure import describe
-from jobtrail.job.items import ItemOutcome
+from jobtrail.job.items import FailedItemsLimit, ItemOutcome
 from jobtrail.job.jsonvalue import decode, encode_result, safe_text
 from jobtrail.job.model import Claim, FileInput, Partial, Snooze
 from jobtrail.job.period import Period
+from jobtrail.job.retry import Retry
 
 from . import logbook
 from .context import AsyncContext, BaseContext, Context, Stop
+from .following import Following
 from .handle import BoundTask
 from .recorder import MESSAGE_LIMIT
-from .run import options_of, policy_of
+from .run import options_of, slot_of
+from .service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -314,6 +318,13 @@ class RemoteSteps:
         return bool(self._child.ask(message)["value"])
 
 
+    def answer(self, _claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
+        """The answer that a question has already, as JSON text."""
+        message = {"kind": "answer_to", "no": self._no, "name": name, "digest": digest, "remembered": remembered}
+        given: str | None = self._child.ask(message)["value"]
+        return given
+
+
 class RemoteJob:
     """One job in this process: from its order to its last word."""
 
@@ -359,6 +370,7 @@ class RemoteJob:
         end |= {"noticed": self.stop.noticed, "hook_note": "; ".join(self._notes) or None}
         if self._ctx is not None:
             end |= {"unreached": self._ctx.unreached, "stopped_reason": _words(self._ctx.stopped_reason)}
+            end |= {"following": [one.to_plain() for one in self._ctx._next]}
         return _end(self.no, end)
 
     # -- the body ------------------------------------------------------------------------------------
@@ -434,8 +446,9 @@ class RemoteJob:
             state=getattr(bound._submitter, "state", None),
             period=Period.parse(claim.period) if claim.period else None,
             file=FileInput(**order["file"]) if order["file"] else None,
-            slot=options_of(claim).get("slot"),
-            limit=task.max_failed_items,
+            slot=slot_of(options_of(claim)),
+            limit=FailedItemsLimit.parse(json.loads(order["max_failed_items"] or "null")),
+            following=following_of(bound),
         )
 
     # -- its end -------------------------------------------------------------------------------------
@@ -451,6 +464,8 @@ class RemoteJob:
     def _raised(self, error: BaseException) -> Message:
         if isinstance(error, RetrySignal):
             return {"how": "retry", "delay": error.delay, "reason": _words(error.reason)}
+        if isinstance(error, AskSignal):
+            return {"how": "ask", "question": asdict(error.question)}
         failure = self._failure(error)
         if isinstance(error, (StopSignal, asyncio.CancelledError)) and (self.stop.cause or self._recorder.overtaken):
             self.stop.noticed = True
@@ -471,13 +486,13 @@ class RemoteJob:
         """The retry policy is asked here, where the exception itself is."""
         if self._bound is None:
             return not isinstance(error, UnknownTask), None
-        policy = policy_of(self._bound.task, options_of(self._claim))
+        policy = Retry.from_json(self._order["retry"], self._bound.task.retry)
         never = isinstance(error, (InputChanged, InvalidArguments, PermanentError))
         return policy.allows(error) and not never, policy.delay(self._claim.attempt, error)
 
 
 def _end(no: int, end: Message) -> Message:
-    nothing = {"noticed": False, "hook_note": None, "unreached": False, "stopped_reason": None}
+    nothing: Message = {"noticed": False, "hook_note": None, "unreached": False, "stopped_reason": None, "following": []}
     return {"kind": "end", "no": no, **nothing, **end}
 
 
@@ -487,6 +502,12 @@ def _awaited(function: Callable[[], Any]) -> Callable[[], Any]:
 
 def _words(text: Any) -> str | None:
     return None if text is None else safe_text(str(text), MESSAGE_LIMIT)
+
+
+def following_of(bound: BoundTask) -> Following | None:
+    """What `schedule_next` needs of the application that registered the task."""
+    application = bound._submitter
+    return Following(application.tasks, application.settings) if isinstance(application, Service) else None
 
 
 def find_task(module: str, place: str, name: str, main_error: BaseException | None = None) -> BoundTask:

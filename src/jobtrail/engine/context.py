@@ -13,24 +13,29 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from jobtrail.errors import InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
+from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
 from jobtrail.job.jsonvalue import decode, encode_step
 from jobtrail.job.model import Continues
 
+from .following import INHERIT
 from .logbook import JOB_LOGGER
 from .loops import BatchLoop, ItemLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from datetime import datetime
 
+    from jobtrail.job.follow import Successor
     from jobtrail.job.items import FailedItemsLimit
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.period import Period
+    from jobtrail.job.question import Question
 
+    from .following import Following
     from .recorder import Reports
 
 T = TypeVar("T")
+UNSET: Any = object()  # no default: None would be one
 
 
 class StepStore(Protocol):
@@ -41,6 +46,9 @@ class StepStore(Protocol):
 
     def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
         """Keep a result; False when a newer run owns the job."""
+
+    def answer(self, claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
+        """The answer that a question has already, as JSON text; also one that is remembered for the source."""
 
 
 @dataclass(slots=True)
@@ -67,12 +75,16 @@ class BaseContext:
         file: FileInput | None = None,
         slot: datetime | None = None,
         limit: FailedItemsLimit | None = None,
+        following: Following | None = None,
     ) -> None:
         self._claim = claim
         self._recorder = recorder
         self._steps = steps
         self._stop = stop
         self._limit = limit
+        self._following = following
+        self._next: list[Successor] = []
+        self._asked: set[str] = set()
         self._loops: dict[str, ItemLoop[Any]] = {}
         self._on_cancel: list[Callable[[], Any]] = []
         self._on_cleanup: list[Callable[[], Any]] = []
@@ -227,6 +239,57 @@ class BaseContext:
         """
         raise RetrySignal(after, reason)
 
+    # -- what follows --------------------------------------------------------------------------------
+
+    def schedule_next(
+        self,
+        task: Any,
+        params: Mapping[str, Any] | None = None,
+        when: Any = "now",
+        on: Any = "success",
+        *,
+        source: Any = INHERIT,
+        period: Any = INHERIT,
+        file: Any = None,
+        result_as: str | None = None,
+    ) -> None:
+        """Have another job follow when this one ends in the way ``on``: success, partial, failure, any, or several.
+
+        It is written in the transaction that finishes this job, so none is lost and none comes twice; an attempt
+        that is tried again leaves nothing behind. ``task`` is a task (with its ``.using(…)``) or a name; ``when`` is
+        "now", a timedelta or seconds after the end, or an aware datetime. Source and period are this job's unless
+        said otherwise. ``result_as`` names the argument that takes this job's result.
+
+        Raises: UsageError where the job could not be; nothing was stored then.
+        """
+        if self._following is None:
+            message = "schedule_next() works in a running job only"
+            raise UsageError(message)
+        said = {"when": when, "on": on, "source": source, "period": period, "file": file, "result_as": result_as}
+        self._next.append(self._following.make(self._claim, task, params, **said))
+
+    # -- questions -----------------------------------------------------------------------------------
+
+    def _question(self, name: str, text: str, schema: Any, options: dict[str, Any]) -> Question:
+        from jobtrail.job.question import make_question
+
+        self.check_cancelled()
+        if name in self._asked:
+            message = f"this job has asked '{name}' already; each question needs a name of its own (in a loop: with the item's key)"
+            raise UsageError(message)
+        self._asked.add(name)
+        return make_question(name, text, schema, **{key: value for key, value in options.items() if value is not UNSET})
+
+    def _answer(self, question: Question, schema: Any) -> Any:
+        """Raises: AskSignal where nobody has answered yet."""
+        from jobtrail.job.question import result_of
+
+        self._recorder.sign()
+        given = self._steps.answer(self._claim, question.name, question.digest, remembered=question.remember)
+        if given is None:
+            raise AskSignal(question)
+        return result_of(schema, decode(given), kind=question.kind)
+
     # -- steps ---------------------------------------------------------------------------------------
 
     def _find(self, name: str, digest: str) -> tuple[bool, Any]:
@@ -269,8 +332,54 @@ class Context(BaseContext):
         return kept
 
 
+    def ask(
+        self,
+        name: str,
+        text: str,
+        schema: Any,
+        *,
+        kind: str = "input",
+        expires: Any = None,
+        default: Any = UNSET,
+        columns: Any = None,
+        remember: bool = False,
+    ) -> Any:
+        """Ask a person and give the answer, which fits ``schema``: a pydantic model, a JSON schema, or a plain type.
+
+        Where there is no answer yet, the job leaves its slot and waits (``awaiting_input``, ``awaiting_mapping``). After
+        the answer it runs again from the top; finished steps and items are not repeated, and this call gives the answer.
+
+        ``kind="mapping"``: ``schema`` has the target fields, ``columns`` are those of the source (names, name to
+        samples, or the first rows); the answer is a dict of target field to column or None. ``expires`` (timedelta or
+        seconds): after that the job fails, or takes ``default``. ``remember``: the answer holds for this task and source
+        as long as the same is asked.
+
+        Raises: UsageError for a second question of the same name or one that could not be answered; AskSignal, which
+        passes ``except Exception``.
+        """
+        options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
+        return self._answer(self._question(name, text, schema, options), schema)
+
+
 class AsyncContext(BaseContext):
     """The context of an ``async def``: what must be durable is awaited."""
+
+    async def ask(
+        self,
+        name: str,
+        text: str,
+        schema: Any,
+        *,
+        kind: str = "input",
+        expires: Any = None,
+        default: Any = UNSET,
+        columns: Any = None,
+        remember: bool = False,
+    ) -> Any:
+        """`Context.ask`, awaited."""
+        options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
+        question = self._question(name, text, schema, options)
+        return await asyncio.to_thread(self._answer, question, schema)
 
     async def step(self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **kwargs: Any) -> T:
         """`Context.step`, awaited; a plain function runs in a thread."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jobtrail.config import Settings
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import FINAL, Status
-from jobtrail.store import events, items, jobs, runs
+from jobtrail.store import events, follow, items, jobs, questions, runs
 
 from . import rerun
+from .following import INHERIT, Before, Next, successor
 from .submit import NOTHING, Using
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection
 
     from jobtrail.job.model import JobRow
     from jobtrail.job.task import Task
@@ -65,6 +70,28 @@ class BoundTask:
     def using(self, **options: Any) -> BoundTask:
         """The same task with something said about the job: source, period, file, labels, run_at, …; see `Using`."""
         return BoundTask(self.task, self._submitter, self._using.with_options(**options))
+
+    def then(
+        self,
+        task: BoundTask,
+        params: Mapping[str, Any] | None = None,
+        *,
+        on: Any = "success",
+        when: Any = "now",
+        source: Any = INHERIT,
+        period: Any = INHERIT,
+        file: Any = None,
+        result_as: str | None = None,
+    ) -> BoundTask:
+        """The same task, to be followed by a job of ``task`` when its job ends in the way ``on``.
+
+        ``on``: success, partial, failure, any, or several of them; a cancelled job is followed by nothing. ``when``:
+        "now", a timedelta or seconds after the end, or an aware datetime. Source and period are those of the job before
+        unless said otherwise; ``result_as`` names the argument that takes its result. May be said several times, and
+        ``task`` may have its own ``.then(…)``.
+        """
+        one = Next(task.task, task._using, params, on, when, source, period, file, result_as)
+        return BoundTask(self.task, self._submitter, replace(self._using, then=(*self._using.then, one)))
 
     def enqueue(self, *args: Any, **kwargs: Any) -> Job:
         """Submit a job with these arguments of the task.
@@ -256,6 +283,45 @@ class Job:
         """
         rerun.cancel(self._store, self.id, actor=actor, reason=reason)
         return self.refresh()
+
+    def answer(
+        self, value: Any, *, question: str | None = None, actor: str = "program", reason: str | None = None, **rest: Any
+    ) -> Job:
+        """Answer what it asks; ``question`` (a name) makes sure that it is the one that is meant.
+
+        Raises: AnswerRefused with ``errors`` by field; AlreadyAnswered with who and when; QuestionClosed; NotFound.
+        """
+        from .answers import answer_job
+
+        answer_job(self._store, self.id, value, question=question, actor=actor, reason=reason, **rest)
+        return self.refresh()
+
+    def questions(self) -> list[questions.QuestionRow]:
+        """All that it has asked, oldest first."""
+        with self._store.read() as conn:
+            return questions.of_job(conn, self.id)
+
+    def successors(self) -> list[dict[str, Any]]:
+        """What was declared to follow it: task, on, state (waiting, submitted, skipped, refused), job, reason."""
+        with self._store.read() as conn:
+            return follow.of_job(conn, self.id)
+
+    def then(self, task: BoundTask, params: Mapping[str, Any] | None = None, **said: Any) -> Job | None:
+        """`BoundTask.then` for a job that is stored: it waits for its end, or comes at once if that has been.
+
+        Returns the job that came, None where it waits (or does not come after this end).
+
+        Raises: UsageError; NotFound.
+        """
+        row = self.refresh().row
+        one = successor(Next(task.task, task._using, params, **said), Before(row.source, row.period), Settings())
+
+        def operation(conn: Connection) -> Any:
+            self._store.wake.need()
+            return follow.attach(conn, self._store.dialect, self.id, [one], self._store.now())
+
+        came = self._store.write(operation, key=self.id)[0]["job"]
+        return None if came is None else Job(self._store, came)
 
     def run_now(self, *, actor: str = "program") -> Job:
         """Do not wait for its time.

@@ -11,7 +11,7 @@ import logging
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import ProcessDied, RetrySignal, StopSignal, StoreError
+from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError
 from jobtrail.executors.process import ChildGone, ProcessExecutor
 from jobtrail.job.failure import Failure, describe
 from jobtrail.job.items import ItemOutcome
@@ -60,6 +60,7 @@ class Ending:
     note: str | None = None
     unreached: bool = False
     stopped_reason: str | None = None
+    following: tuple[dict[str, Any], ...] = ()
 
 
 class Remote:
@@ -140,6 +141,8 @@ class JobTalk:
         claim = self._run.claim
         if message["kind"] == "find":
             return self._steps.find(claim, message["name"], message["digest"])
+        if message["kind"] == "answer_to":
+            return self._steps.answer(claim, message["name"], message["digest"], remembered=message["remembered"])
         if message["kind"] == "save":
             return self._steps.save(claim, message["name"], message["digest"], message["result"], message["seconds"])
         self._run.recorder.flush()
@@ -157,6 +160,8 @@ def _order(run: Run, settings: Settings) -> Message:
         "args": encode_arguments(run.arguments, settings.argument_limit),
         "file": asdict(file) if file is not None else None,
         "prior": [(loop, key, outcome.value) for (loop, key), outcome in list(run.recorder._standing.items())],
+        "retry": run.policy.to_json(),
+        "max_failed_items": str(limit) if (limit := run.task.max_failed_items) is not None else None,
         "memory": run.task.memory_limit,
         "result_limit": settings.result_limit,
         "error_limit": settings.error_limit,
@@ -178,7 +183,7 @@ def _plain_claim(claim: Claim) -> dict[str, Any]:
 def _understood(run: Run, last: Message) -> Any:
     """The body's value, or its error raised."""
     run.stop.noticed = run.stop.noticed or last["noticed"]
-    run.ending = Ending(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"])
+    run.ending = Ending(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"]))
     run.hook_note = run.hook_note or last["hook_note"]
     failure = Failure(**last["failure"]) if last.get("failure") else None
     how = last["how"]
@@ -188,6 +193,10 @@ def _understood(run: Run, last: Message) -> Any:
         return Partial(decode(last["result"]), last["reason"])
     if how == "snooze":
         return Snooze(last["seconds"], last["reason"])
+    if how == "ask":
+        from jobtrail.job.question import Question
+
+        raise AskSignal(Question(**last["question"]))
     if how == "retry":
         raise RetrySignal(last["delay"], last["reason"])
     if failure is None:

@@ -7,11 +7,13 @@ import inspect
 import logging
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import (
+    AskSignal,
     InputChanged,
     InvalidArguments,
     PermanentError,
@@ -34,7 +36,6 @@ from .remote import OVERTAKEN, SHUTDOWN, RemoteError, RemoteStop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from jobtrail.config import Settings
     from jobtrail.executors.base import Executor
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
 
     from .context import BaseContext, StepStore
+    from .following import Following
     from .middleware import CallNext
     from .recorder import Recorder
     from .remote import Ending, Remote
@@ -77,6 +79,7 @@ class Run:
     timeout: float | None
     recorder: Recorder
     executor: Executor
+    following: Following | None = None
     remote: Remote | None = None
     call: Call | None = None
     ending: Ending | None = None
@@ -184,6 +187,11 @@ def options_of(claim: Claim) -> dict[str, Any]:
     return loads(claim.options) if claim.options else {}
 
 
+def slot_of(options: dict[str, Any]) -> datetime | None:
+    """The planned time of a job that a schedule made."""
+    return datetime.fromisoformat(options["slot"]) if options.get("slot") else None
+
+
 def policy_of(task: Task, options: dict[str, Any]) -> Retry:
     """The retry policy of this job."""
     return Retry.from_json(options["retry"], task.retry) if "retry" in options else task.retry
@@ -205,8 +213,9 @@ def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
         state=state,
         period=Period.parse(claim.period) if claim.period else None,
         file=_file_of(run) if claim.file else None,
-        slot=options.get("slot"),
+        slot=slot_of(options),
         limit=run.task.max_failed_items,
+        following=run.following,
     )
 
 
@@ -305,6 +314,8 @@ def understand(run: Run, error: BaseException | None, settings: Settings) -> end
         asked = RetryableError(summary).with_traceback(error.__traceback__)
         failure = describe(asked, limit=settings.error_limit)
         return ends.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)
+    if isinstance(error, AskSignal):
+        return ends.Asked({**asdict(error.question), "digest": error.question.digest, "generation": run.claim.ledger})
     stopped = run.stop.noticed or isinstance(error, (asyncio.CancelledError, StopSignal))
     if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and stopped:
         return _over_limit(run, error, settings)
@@ -399,6 +410,9 @@ def finish(run: Run, ended: ends.Ended, worker: str, now: datetime) -> End:
     move = ends.decide(subject_of(run.claim, worker, run.stop), ended, ledger, run.policy, now)
     if run.hook_note and "note" in move.values:
         move = _with_note(move, run.hook_note)
+    told = run.ending.following if run.ending is not None else [one.to_plain() for one in run.ctx._next] if run.ctx else []
+    if told and move.settles:
+        move = replace(move, follow=tuple(told))
     counts: Counts = ledger.counts
     return End(move, (counts.ok, counts.failed, counts.skipped) if ledger.has_items else None)
 

@@ -46,7 +46,7 @@ def settle(conn: Connection, store: Store, ended: list[Ended], worker: str, now:
         if one.records is not None:
             runs.write(conn, store.dialect, one.records, now)
     moved = [one.move for one in ended]
-    refused = {id(move) for move in jobs.apply(conn, store.dialect, moved, now, ledgers=ledgers)}
+    refused = {id(move) for move in jobs.apply(conn, store.dialect, moved, now, ledgers=ledgers, wake=store.wake.need)}
     if any(move.frees_unit or move.to is Status.PENDING for move in moved):
         store.wake.need()
     return [one for one in ended if id(one.move) in refused]

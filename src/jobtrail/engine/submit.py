@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobtrail.config import Settings
+    from jobtrail.job.follow import Successor
     from jobtrail.job.model import FileInput, Submitted
     from jobtrail.job.task import Task
+
+    from .following import Next
 
 # What a job carries on of the trace that it is submitted in; set by `tracing`, or nobody.
 carried: ContextVar[dict[str, str] | None] = ContextVar("jobtrail_carried", default=None)
@@ -44,7 +47,7 @@ class Using:
 
     source, period or file: the identity of the work. run_at (aware) or delay (seconds or timedelta): not before.
     priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown. parent: the id of
-    the job that this one comes from; root: the first of that line (default: the parent).
+    the job that this one comes from; root: the first of that line (default: the parent). then: see `BoundTask.then`.
     """
 
     source: str | None = None
@@ -68,6 +71,7 @@ class Using:
     reason: str | None = None
     parent: str | None = None
     root: str | None = None
+    then: tuple[Next, ...] = ()
 
     def with_options(self, **options: Any) -> Using:
         """A copy with more said.
@@ -131,9 +135,18 @@ def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, 
         if_done=choice_option("if_done", using.if_done, IF_DONE),
         idempotency=_idempotency(new, using, settings, now),
         labels=labels,
+        following=_following(using, new, settings),
     )
-    plain = unit is None and rules.idempotency is None and not labels
-    return Prepared(new, rules, plain)
+    plain = unit is None and rules.idempotency is None and not labels and not rules.following
+    return Prepared(replace(new, followed=True) if rules.following else new, rules, plain)
+
+
+def _following(using: Using, new: NewJob, settings: Settings) -> tuple[Successor, ...]:
+    if not using.then:
+        return ()
+    from .following import Before, successor
+
+    return tuple(successor(one, Before(new.source, new.period), settings) for one in using.then)
 
 
 def _template(task: Task, submitter: str, args: str) -> NewJob:

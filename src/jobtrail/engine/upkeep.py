@@ -24,6 +24,7 @@ from jobtrail.store import jobs, retention, workers
 from jobtrail.store.wake import DEAD, SUSPECT
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
+from . import answers
 from .deaths import Deaths, Place, Sign, Verdict
 from .rerun import subject
 
@@ -57,10 +58,11 @@ class Swept:
     forced: int = 0
     freed: int = 0
     skipped: int = 0
+    expired: int = 0
 
     def __bool__(self) -> bool:
         """Was there anything?"""
-        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped))
+        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired))
 
 
 class Upkeep:
@@ -88,14 +90,16 @@ class Upkeep:
         at = time.monotonic() if monotonic is None else monotonic
         dead = self._bury(at)
         recovered, held, skipped = self._recover()
+        expired = answers.expire(self._store)
         forced = self._force()
         freed = self._free()
         self._forget(at)
-        swept = Swept(dead, recovered, held, forced, freed, skipped)
+        swept = Swept(dead, recovered, held, forced, freed, skipped, expired)
         if swept:
             _log.warning(
-                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d units freed, %d skipped",
-                dead, recovered, held, forced, freed, skipped,
+                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d units freed, %d skipped, "
+                "%d questions over their time",
+                dead, recovered, held, forced, freed, skipped, expired,
             )  # fmt: skip
         return swept
 
@@ -227,10 +231,10 @@ class Upkeep:
         """First the first moves of all, then the second ones of those that moved."""
         now = self._store.now()
         first = [one[0] for one in planned]
-        refused = {move.job_id for move in jobs.apply(conn, self._store.dialect, first, now)}
+        refused = {move.job_id for move in jobs.apply(conn, self._store.dialect, first, now, wake=self._store.wake.need)}
         second = [one[1] for one in planned if len(one) > 1 and one[0].job_id not in refused]
         if second:
-            jobs.apply(conn, self._store.dialect, second, now)
+            jobs.apply(conn, self._store.dialect, second, now, wake=self._store.wake.need)
         self._store.wake.need(SUSPECT)
         return len(planned) - len(refused)
 
@@ -243,8 +247,11 @@ class Upkeep:
         if not rows:
             return 0
         forced = [self._forced(row, now) for row in rows]
-        refused = self._store.write(lambda conn: jobs.apply(conn, self._store.dialect, forced, self._store.now()))
+        refused = self._store.write(partial(self._apply_forced, forced))
         return len(forced) - len(refused)
+
+    def _apply_forced(self, forced: list[Move], conn: Connection) -> list[Move]:
+        return jobs.apply(conn, self._store.dialect, forced, self._store.now(), wake=self._store.wake.need)
 
     def _forced(self, row: JobRow, now: datetime) -> Move:
         text = f"asked to stop ({row.stop_cause}) and did not; its body still runs"

@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import JobTrailError, StopSignal, StoreError, StoreUnavailable, UnknownTask
+from jobtrail.errors import AskSignal, JobTrailError, StopSignal, StoreError, StoreUnavailable, UnknownTask
 from jobtrail.executors.local import LocalExecutor
 from jobtrail.job import moves as job_moves
 from jobtrail.job import outcome as ends
@@ -29,6 +29,7 @@ from jobtrail.store.wake import SUSPECT
 
 from . import logbook, points
 from .beat import TICK
+from .following import Following
 from .idle import Idle
 from .leaving import Leaving
 from .life import Life
@@ -102,6 +103,7 @@ class Worker:
         self.executor: Executor = LocalExecutor(self.slots)
         self.steps = StepKeeper(store, self._reached)
         self.remote = Remote(tasks, self.steps, settings, limit=self.slots)
+        self._following = Following(tasks, settings)
         self.away: str | None = None
         self.points = points.from_environment()
         self._middleware = list(middleware)
@@ -429,6 +431,7 @@ class Worker:
             timeout=options.get("timeout", task.timeout),
             recorder=Recorder(claim, self.flusher, log_limit=self.settings.log_limit, points=self.points),
             executor=self.executor,
+            following=self._following,
             remote=self.remote if task.executor == "process" else None,
             on_stop=self._stop_requested,
         )
@@ -459,7 +462,7 @@ class Worker:
 
     def understand(self, run: Run, error: BaseException | None) -> ends.Ended:
         """What the end of a body means here."""
-        stopped = isinstance(error, StopSignal) or (error is not None and run.task.is_async)
+        stopped = isinstance(error, StopSignal) or (run.task.is_async and not isinstance(error, (AskSignal, type(None))))
         if stopped and run.stop.shutdown and run.stop.cause is None:
             return ends.HandedBack("interrupted by shutdown")
         if isinstance(error, StoreError) and not run.body_ended:

@@ -128,6 +128,7 @@ class NewJob:
     labels: str | None = None
     submitter: str | None = None
     waits_for: str | None = None
+    followed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ class Move:
     """One change of state, ready to be written.
 
     ``values`` are the columns that change besides the status; ``keeps_unit`` is set where the unit stays
-    taken although the state is final (a forced end whose body still runs).
+    taken although the state is final (a forced end whose body still runs). ``asks`` is the question that is
+    stored with it, ``follow`` are the successors that the run declared; both as plain JSON values.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Move:
     unit: str | None = None
     keeps_unit: bool = False
     detail: Mapping[str, Any] | None = None
+    asks: Mapping[str, Any] | None = None
+    follow: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def settles(self) -> bool:
@@ -223,17 +226,17 @@ def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER
 # -- a person is asked -------------------------------------------------------------------------------
 
 
-def asked(job: Subject, now: datetime, *, question: str, mapping: bool = False) -> Move:
-    """The job waits for a person and holds no slot."""
-    to = S.AWAITING_MAPPING if mapping else S.AWAITING_INPUT
+def asked(job: Subject, question: Mapping[str, Any]) -> Move:
+    """The job waits for a person and holds no slot; ``question`` has the fields of `jobtrail.job.question.Question`."""
+    to = S.AWAITING_MAPPING if question["kind"] == "mapping" else S.AWAITING_INPUT
     values = {"run_at": None, "attempt": job.attempt - 1, "continues": Continues.REST.value, "suspect": False}
-    detail = {**_run_detail(job), "question": question, "at": now.isoformat()}
-    return _move("asked", job, to, values, reason=question, detail=detail)
+    name = question["name"]
+    return _move("asked", job, to, values, reason=name, detail={**_run_detail(job), "question": name}, asks=question)
 
 
-def answered(job: Subject, now: datetime, *, actor: str, question: str) -> Move:
+def answered(job: Subject, now: datetime, *, actor: str, question: str, reason: str | None = None) -> Move:
     """A person has answered: the job may run again."""
-    return _move("answered", job, S.PENDING, {"run_at": now}, actor=actor, detail={"question": question})
+    return _move("answered", job, S.PENDING, {"run_at": now}, actor=actor, reason=reason, detail={"question": question})
 
 
 def default_taken(job: Subject, now: datetime, *, question: str) -> Move:
@@ -241,10 +244,11 @@ def default_taken(job: Subject, now: datetime, *, question: str) -> Move:
     return _move("default_taken", job, S.PENDING, {"run_at": now}, actor=UPKEEP, detail={"question": question})
 
 
-def question_expired(job: Subject, now: datetime, *, question: str, error: str) -> Move:
+def question_expired(job: Subject, now: datetime, *, question: str, error: str, fingerprint: str) -> Move:
     """Nobody answered in time and there is no default."""
-    values = {"outcome": "error", "finished_at": now, "error": error}
-    return _move("question_expired", job, S.FAILED, values, actor=UPKEEP, detail={"question": question})
+    values = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint}
+    reason = f"nobody answered '{question}' in time"
+    return _move("question_expired", job, S.FAILED, values, actor=UPKEEP, reason=reason, detail={"question": question})
 
 
 # -- stopping ----------------------------------------------------------------------------------------

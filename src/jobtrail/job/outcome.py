@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import moves
 from .failure import describe
@@ -12,6 +12,7 @@ from .items import Counts, outcome_of
 from .model import Continues, Status, StopCause
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from .moves import Move, Subject
@@ -67,6 +68,13 @@ class SnoozeAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """The body asks a person; ``question`` has the fields of `jobtrail.job.question.Question`."""
+
+    question: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class NotKnownHere:
     """The worker does not know the task; ``final`` once it was put back often enough."""
 
@@ -83,7 +91,7 @@ class HandedBack:
     reason: str
 
 
-Ended = Returned | Raised | SnoozeAsked | NotKnownHere | HandedBack
+Ended = Returned | Raised | SnoozeAsked | Asked | NotKnownHere | HandedBack
 
 
 def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datetime) -> Move:
@@ -104,6 +112,8 @@ def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datet
         return _given_up(job, ended, policy, now)
     if isinstance(ended, SnoozeAsked):
         return moves.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
+    if isinstance(ended, Asked):
+        return moves.asked(job, ended.question)
     if isinstance(ended, NotKnownHere):
         return _not_known(job, ended, now)
     return _handed_back(job, ended, policy, now)

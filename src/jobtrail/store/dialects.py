@@ -79,8 +79,11 @@ class Dialect(Protocol):
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> set[str]:
-        """The guarded update: ``rows`` are (id, run_no, *columns). Returns the ids that moved."""
+    ) -> dict[str, bool]:
+        """The guarded update: ``rows`` are (id, run_no, *columns).
+
+        Returns the ids that moved, each with: may somebody wait for its end?
+        """
 
 
 class Sqlite:
@@ -141,14 +144,14 @@ class Sqlite:
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> set[str]:
+    ) -> dict[str, bool]:
         """Run the statement for all rows; only when some did not move is it run again, row by row."""
         sql = self._update(tuple(columns), tuple(leaves), to)
         changed_values = _with_micros(tables.jobs, columns, [row[2:] for row in rows])
         values = [(*new, row[0], row[1]) for new, row in zip(changed_values, rows, strict=True)]
         if len(rows) == 1:
             moved = conn.exec_driver_sql(sql, values[0]).rowcount == 1
-            return {rows[0][0]} if moved else set()
+            return {rows[0][0]: True} if moved else {}
         conn.exec_driver_sql("SAVEPOINT moves")
         moved_ids = {row[0] for row in rows}
         if conn.exec_driver_sql(sql, values).rowcount != len(rows):
@@ -156,7 +159,7 @@ class Sqlite:
             conn.exec_driver_sql("ROLLBACK TO moves")
             moved_ids = {value[-2] for value in values if conn.exec_driver_sql(sql, value).rowcount == 1}
         conn.exec_driver_sql("RELEASE moves")
-        return moved_ids
+        return dict.fromkeys(moved_ids, True)
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str) -> str:
         key = (columns, leaves, to)
@@ -282,7 +285,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> set[str]:
+    ) -> dict[str, bool]:
         """All rows in one statement, joined by primary key.
 
         The guard compares an expression, not the column: a plain ``status = 'running'`` lures the planner to
@@ -295,7 +298,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         constants = [column[0] for column, alike in zip(values, same, strict=True) if alike]
         varying = [column for column, alike in zip(values, same, strict=True) if not alike]
         found = conn.exec_driver_sql(sql, (*constants, arrays[0], arrays[1], *varying)).all()
-        return {str(row[0]) for row in found} if len(found) != len(rows) else set(arrays[0])
+        return {str(row[0]): row[1] for row in found}
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str, same: tuple[bool, ...]) -> str:
         key = (columns, leaves, to, same)
@@ -312,7 +315,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
             sql = (
                 f"UPDATE {JOBS} AS job SET status = '{to}'{changes} FROM unnest({arrays}) AS new({names}) "  # noqa: S608
                 f"WHERE job.id = new.id AND job.run_no = new.run_no AND (job.status || '') IN ({states}) "
-                "RETURNING job.id"
+                "RETURNING job.id, job.followed"
             )
             self._statements[key] = sql
         return sql

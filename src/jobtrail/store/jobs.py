@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, cast, or_, select, text, update
 
-from jobtrail.job.model import ACTIVE, Claim, JobRow, Outcome, Status
+from jobtrail.job.model import ACTIVE, WAITING_FOR_A_PERSON, Claim, JobRow, Outcome, Status
+from jobtrail.job.task import OWN_TASKS
 
-from . import events, units
+from . import events, follow, questions, units
 from .dialects import CLAIMED, PRIORITIES, Mark
 from .tables import DUE, jobs, workers
 from .workers import ALIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -87,10 +88,12 @@ def apply(
     now: datetime,
     *,
     ledgers: Mapping[str, tuple[str, tuple[int, int, int] | None]] | None = None,
+    wake: Callable[[], None] | None = None,
 ) -> list[Move]:
     """Write moves, each with its trail and what follows for its unit, in the caller's transaction.
 
-    ``ledgers`` gives, by job id, the generation and the combined item counts of runs that ended. Returns the
+    ``ledgers`` gives, by job id, the generation and the combined item counts of runs that ended; ``wake`` is
+    called where this made other jobs due. Returns the
     moves that moved nothing, because the row is in another state or under a newer run: that is an answer,
     and it is put into the trail.
     """
@@ -100,6 +103,8 @@ def apply(
     lines: list[tuple[Any, ...]] = []
     refused: list[Move] = []
     ended: list[Move] = []
+    done: list[Move] = []
+    followed: set[str] = set()
     for (_, leaves, to, columns, frees), group in groups.items():
         names = (*columns, "unit_lock") if frees else columns
         tail = (None,) if frees else ()
@@ -107,6 +112,8 @@ def apply(
         moved = dialect.move_jobs(conn, names, leaves, to, rows)
         if len(moved) != len(group):
             refused += [move for move in group if move.job_id not in moved]
+        done += [move for move in group if move.job_id in moved]
+        followed.update(job_id for job_id, is_followed in moved.items() if is_followed)
         for move in group:
             if move.job_id in moved:
                 if events.has_line(move):
@@ -117,7 +124,33 @@ def apply(
     for move in sorted(ended, key=_unit):
         lines += _after_end(conn, move, now, ledgers or {})
     events.append(conn, dialect, lines)
+    _what_follows(conn, dialect, done, followed, now, wake)
     return refused
+
+
+def _what_follows(
+    conn: Connection,
+    dialect: Dialect,
+    done: Sequence[Move],
+    followed: set[str],
+    now: datetime,
+    wake: Callable[[], None] | None,
+) -> None:
+    """Questions and successors of moves that were written."""
+    asking = [move for move in done if move.asks is not None]
+    if asking:
+        questions.ask(conn, dialect, asking, now)
+    for move in done:
+        if move.name == "cancelled" and move.leaves[0] in WAITING_FOR_A_PERSON:
+            questions.close_of_jobs(conn, [move.job_id], now, actor=move.actor, reason=move.reason or "cancelled")
+    settled = [move for move in done if move.settles and (move.follow or move.job_id in followed)]
+    if settled:
+        follow.after_ends(conn, dialect, settled, followed, now, wake)
+        if wake_parents(conn, [move.job_id for move in settled], now) and wake is not None:
+            wake()
+    again = [move.job_id for move in done if move.name == "retried" and move.job_id in followed]
+    if again:
+        follow.reopen(conn, again)
 
 
 def _after_end(
@@ -213,6 +246,28 @@ def reruns_of(conn: Connection, job_id: str) -> list[JobRow]:
     """The jobs that re-run this one, oldest first."""
     found = conn.execute(select(*columns()).where(jobs.c.rerun_of == job_id).order_by(jobs.c.id))
     return [read(row) for row in found]
+
+
+def waiting_children(conn: Connection, parent: str) -> list[JobRow]:
+    """The jobs that this one has submitted and that wait to be run, locked until the commit; oldest first."""
+    query = select(*columns()).where(jobs.c.parent == parent, jobs.c.status == "pending").order_by(jobs.c.id)
+    if conn.dialect.name == "postgresql":
+        query = query.with_for_update()
+    return [read(row) for row in conn.execute(query)]
+
+
+def wake_parents(conn: Connection, ended: Sequence[str], now: datetime) -> bool:
+    """One of jobtrail's own jobs that sleeps until its children have ended is due now: a hint, it would look by itself."""
+    parents = select(jobs.c.parent).where(jobs.c.id.in_(ended), jobs.c.parent.is_not(None))
+    asleep = select(jobs.c.id).where(
+        jobs.c.id.in_(parents), jobs.c.status == "pending", jobs.c.run_at > now, jobs.c.task.startswith(OWN_TASKS)
+    )
+    if conn.dialect.name == "postgresql":
+        asleep = asleep.with_for_update(skip_locked=True)
+    found = conn.execute(asleep).scalars().all()
+    if found:
+        conn.execute(update(jobs).where(jobs.c.id.in_(found), jobs.c.status == "pending").values(run_at=now))
+    return bool(found)
 
 
 def ending_with(conn: Connection, ending: str, *, limit: int = 3) -> list[str]:

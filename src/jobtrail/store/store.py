@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import submissions
+from . import follow, submissions
 from .database import Database
 from .wake import Wake
 from .writer import Writer
@@ -68,7 +68,10 @@ class Store:
     def submit_on(self, conn: Connection, new: NewJob, rules: submissions.Rules) -> Submitted:
         """`submit` inside a transaction that is open already."""
         self.wake.need()
-        return submissions.submit(conn, self.dialect, new, rules, self.now())
+        answer = submissions.submit(conn, self.dialect, new, rules, self.now())
+        if rules.following and not answer.created and answer.why is None:
+            follow.attach(conn, self.dialect, answer.id, rules.following, self.now())
+        return answer
 
     def insert(self, new: NewJob) -> None:
         """Store one job that cannot meet another."""

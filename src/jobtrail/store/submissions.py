@@ -10,19 +10,22 @@ from sqlalchemy import insert, select, update
 from jobtrail.job.model import FINAL, NewJob, Outcome, Submitted
 
 from . import units
-from .tables import idempotency_keys, job_labels, jobs
+from .tables import idempotency_keys, job_labels, jobs, successors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Table
 
+    from jobtrail.job.follow import Successor
     from jobtrail.job.unit import Unit
 
     from .dialects import Dialect
 
 FINAL_STATES = tuple(status.value for status in FINAL)
+WAITING = "waiting"  # what a successor does until the end of what it follows
+_SUCCESSOR = ("id", "after", "group_id", "ends", "template", "state", "at")
 _NEW = tuple(f.name for f in fields(NewJob))
 
 
@@ -36,6 +39,7 @@ class Rules:
     idempotency: tuple[str, str, str, datetime] | None = None  # scope, key, digest of the payload, expiry
     labels: Mapping[str, str] | None = None
     linked_unit: str | None = None
+    following: tuple[Successor, ...] = ()
 
 
 PLAIN = Rules()
@@ -80,7 +84,24 @@ def submit(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: d
     if answer.created and rules.labels:
         rows = [(key, value, new.id) for key, value in sorted(rules.labels.items())]
         dialect.insert_many(conn, job_labels, ("key", "value", "job_id"), rows)
+    if answer.created and rules.following:
+        declare(conn, dialect, rules.following, now, after=new.id)
     return answer
+
+
+def declare(
+    conn: Connection,
+    dialect: Dialect,
+    following: Iterable[Successor],
+    now: datetime,
+    *,
+    after: str | None = None,
+    group: str | None = None,
+) -> None:
+    """Store successors that wait for the end of a job or of a group."""
+    rows = [(one.id, after, group, ",".join(one.ends), one.to_json(), WAITING, now) for one in following]
+    if rows:
+        dialect.insert_many(conn, successors, _SUCCESSOR, rows)
 
 
 def _store(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:
