@@ -191,7 +191,7 @@ def _read_variables(found: Overrides) -> None:
     """JOBTRAIL_TASK__<TASK>__<OPTION>, or …__RETRY__<PART>."""
     for name in sorted(one for one in os.environ if one.startswith(PREFIX)):
         task, *words = name.removeprefix(PREFIX).split("__")
-        option, *part = (word.lower() for word in words)
+        option, *part = [word.lower() for word in words] or [""]
         if not task or not option or len(part) > (option == "retry"):
             message = f"{name} is not of the form {PREFIX}<TASK>__<OPTION>, as in {PREFIX}WEATHER_SYNC__TIMEOUT"
             raise InvalidOption(message)

@@ -242,6 +242,8 @@ def _candidates() -> list[Candidate]:
 def _reason(error: BaseException) -> str:
     if isinstance(error, InvalidOption):
         return str(error)
+    if isinstance(error, SystemExit):
+        return f"it calls exit ({error.code!s:.100}) when it is imported"
     failure = describe(error)
     return f"{failure.type}: {failure.message}" if failure.message else failure.type
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar, overload
 
+from jobtrail.config import Settings
 from jobtrail.engine.handle import BoundTask
 from jobtrail.engine.middleware import Middleware, declared_options
 from jobtrail.engine.submit import NOTHING, Using
 from jobtrail.errors import InvalidOption, UsageError
-from jobtrail.job.task import Task, choice_option, name_option
+from jobtrail.job.task import Task, Tasks, choice_option, name_option
 
 SCOPES = ("tasks", "application")
 ROLES = ("viewer", "operator", "admin")
@@ -70,7 +71,9 @@ class _Nowhere:
     """Whoever is asked to store a job of a plug-in's task without an application."""
 
     def __init__(self) -> None:
-        self.state = SimpleNamespace()  # what `ctx.state` is in a process of its own, where there is no application
+        # What a body has in a process of its own, where there is no application: an empty state, the plug-in's tasks.
+        self.state = SimpleNamespace()
+        self.tasks, self.settings = Tasks(), Settings()
 
     def submit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
         """Refuse.
@@ -174,7 +177,7 @@ class Plugin:
             wrappers = [layer.function for layer in self.layers]
             declared = declared_options([*wrappers, *given.get("middleware", ())])
             task = Task.made(f"{self.name}.{name_option('the name of a task', own)}", target, given, declared)
-            self.tasks[own] = PluginTask(task, self._nowhere)
+            self.tasks[own] = PluginTask(self._nowhere.tasks.add(task), self._nowhere)
             return self.tasks[own]
 
         return declare(function) if function is not None else declare
@@ -208,12 +211,14 @@ class Plugin:
     def middleware(self, function: _F, /) -> _F: ...
 
     @overload
-    def middleware(self, function: None = None, /, *, scope: str = "tasks") -> Callable[[_F], _F]: ...
+    def middleware(
+        self, function: None = None, /, *, scope: str = "tasks", options: Iterable[str] = ()
+    ) -> Callable[[_F], _F]: ...
 
-    def middleware(self, function: Any = None, /, *, scope: str = "tasks") -> Any:
+    def middleware(self, function: Any = None, /, *, scope: str = "tasks", options: Iterable[str] = ()) -> Any:
         """Put a middleware around the plug-in's own tasks; with ``scope="application"`` around all of the application.
 
-        One whose options the tasks use stands above them.
+        ``options`` are the task options that it reads; it stands above the tasks that use them.
 
         Raises: InvalidOption for another scope, or something that is no middleware.
         """
@@ -223,6 +228,8 @@ class Plugin:
             if not callable(target):
                 self._refuse(f"has a middleware that is no function: {target!r}")
             self._check_open()
+            if options:
+                target.options = tuple(options)  # type: ignore[attr-defined]
             self.layers.append(Layer(target, scope))
             return target
 
