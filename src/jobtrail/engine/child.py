@@ -47,7 +47,6 @@ from .following import Following
 from .handle import BoundTask
 from .recorder import MESSAGE_LIMIT
 from .run import options_of, slot_of
-from .service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -505,9 +504,9 @@ def _words(text: Any) -> str | None:
 
 
 def following_of(bound: BoundTask) -> Following | None:
-    """What `schedule_next` needs of the application that registered the task."""
-    application = bound._submitter
-    return Following(application.tasks, application.settings) if isinstance(application, Service) else None
+    """What `schedule_next` needs of the application that registered the task, or of the plug-in that declared it."""
+    tasks, settings = (getattr(bound._submitter, name, None) for name in ("tasks", "settings"))
+    return Following(tasks, settings) if tasks is not None and settings is not None else None
 
 
 def find_task(module: str, place: str, name: str, main_error: BaseException | None = None) -> BoundTask:

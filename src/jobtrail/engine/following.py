@@ -127,6 +127,6 @@ class Following:
 
         Raises: UsageError.
         """
-        found: Task = self._tasks.get(task) if isinstance(task, str) else task.task
+        found: Task = self._tasks.get(task) if isinstance(task, str) else self._tasks.find(task.name) or task.task
         using = submit.NOTHING if isinstance(task, str) else task._using
         return successor(Next(found, using, params, **said), Before(claim.source, claim.period), self._settings)
