@@ -15,7 +15,7 @@ from jobtrail.job.ids import new_id
 from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, StopCause, Submitted
 from jobtrail.job.moves import Subject
 from jobtrail.job.period import Period
-from jobtrail.job.task import choice_option
+from jobtrail.job.task import OWN_TASKS, choice_option
 from jobtrail.job.unit import Unit
 from jobtrail.store import jobs
 from jobtrail.store.submissions import Rules
@@ -102,18 +102,12 @@ def rerun(
     choice_option("mode", mode, MODES)
     corrected = files.inspect(file) if file is not None else None
 
+    said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
+    if args is not None:
+        said["args"] = args
+
     def operation(conn: Connection) -> Any:
-        row = _existing(conn, job_id)
-        if row.status not in FINAL:
-            return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
-        new, rules = _plan(row, Mode(mode), corrected, if_active, trace)
-        if args is not None:
-            new = replace(new, args=args)
-        new = replace(new, actor=actor, reason=reason, submitter=submitter)
-        active = jobs.active_of_generation(conn, row.ledger) if mode != Mode.FULL.value else None
-        if active is not None and if_active != "queue":
-            return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
-        return store.submit_on(conn, new, rules)
+        return rerun_on(conn, store, job_id, Mode(mode), file=corrected, if_active=if_active, trace=trace, **said)
 
     answer = store.write(operation, key=job_id)
     if isinstance(answer, Exception):
@@ -123,6 +117,31 @@ def rerun(
         message = f"the unit of job {job_id} has an active job: {submitted.in_way}"
         raise AlreadyActive(message, submitted.in_way)
     return submitted
+
+
+def rerun_on(
+    conn: Connection,
+    store: Store,
+    job_id: str,
+    mode: Mode,
+    *,
+    file: FileInput | None = None,
+    if_active: str = "raise",
+    trace: Mapping[str, str] | None = None,
+    **said: Any,
+) -> Submitted | Conflict:
+    """`rerun` inside a transaction that is open already; ``said`` are columns of the new job.
+
+    What forbids it is returned and not raised, so that other writes of the transaction stand.
+    """
+    row = _existing(conn, job_id)
+    if row.status not in FINAL:
+        return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
+    new, rules = _plan(row, mode, file, if_active, trace)
+    active = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
+    if active is not None and if_active != "queue":
+        return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
+    return store.submit_on(conn, replace(new, **said), rules)
 
 
 def _plan(
@@ -212,6 +231,8 @@ def subject(row: JobRow) -> Subject:
 def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None) -> str:
     """Cancel at once where nothing runs, else ask the body to stop; the state that followed.
 
+    What one of jobtrail's own jobs has submitted and has not begun is cancelled with it.
+
     Raises: IllegalMove when the job has ended already.
     """
 
@@ -230,14 +251,22 @@ def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: da
         else:
             move = moves.cancelled(job, at, actor=actor, reason=reason)
         store.wake.need()
-        refused = jobs.apply(conn, store.dialect, [move], at)
-        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else move.to.value
+        children = _waiting_children(conn, row)
+        also = [moves.cancelled(subject(one), at, actor=actor, reason=f"with job {row.id}") for one in children]
+        if move in jobs.apply(conn, store.dialect, [move, *also], at):
+            return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id)
+        return move.to.value
 
     answer = store.write(operation, key=job_id)
     if isinstance(answer, Exception):
         raise answer
     state: str = answer
     return state
+
+
+def _waiting_children(conn: Connection, row: JobRow) -> list[JobRow]:
+    """The jobs of one of jobtrail's own tasks have no business without it; an application's children are its own affair."""
+    return jobs.waiting_children(conn, row.id) if row.task.startswith(OWN_TASKS) else []
 
 
 def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None) -> None:

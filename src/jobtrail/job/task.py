@@ -18,6 +18,7 @@ from .retry import Retry, coerce_retry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 EXECUTORS = ("local", "process")

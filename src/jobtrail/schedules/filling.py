@@ -7,7 +7,7 @@ the children (jobs whose ``parent`` it is). A run that was lost finds the same f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +86,11 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The unit is to be run: submitted, or as a re-run of a job in a mode."""
+    """The unit is to be run: submitted, or as a re-run of a job in a mode, with that one's context."""
 
     way: str = SUBMIT
-    job: str | None = None
+    job: str = ""
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +250,8 @@ class Filling:
         if state == ACTIVE:
             return self._held(conn, row)
         if unit.again or self._selection.wants(state):
-            old = row.job_id if row.job_id and jobs.get(conn, row.job_id) else None
-            return Due(self._selection.way_of(state, old), old)
+            old = jobs.get(conn, row.job_id) if row.job_id else None
+            return Due() if old is None else Due(self._selection.way_of(state, old.id), old.id, old.context)
         if state == COMPLETE:
             return Verdict(ItemOutcome.SKIPPED, f"complete meanwhile, by job {row.job_id}")
         return Verdict(ItemOutcome.FAILED, f"is {state} meanwhile, by job {row.job_id}")
@@ -299,20 +300,22 @@ class Filling:
             reason=self._reason,
         )
         prepared = self._service._prepare(task, args, using)
-        return lambda conn: self._store.submit_on(conn, prepared.new, prepared.rules)
+        new = replace(prepared.new, followed=True)
+        return lambda conn: self._store.submit_on(conn, new, prepared.rules)
 
     def _as_rerun(self, ledger: Ledger, due: Due) -> Callable[[Connection], Submitted | Conflict]:
         said: dict[str, Any] = {
             "parent": self._ctx.job,
             "root": ledger.row.root or self._ctx.job,
-            "context": dumps(self._context(ledger)),
+            "context": dumps({**decode(due.context or "{}"), **self._context(ledger)}),
             "actor": self._actor,
             "reason": self._reason,
             "submitter": self._service.submitter,
+            "followed": True,
         }
         if self._selection.args is not None:
             said["args"] = dumps(dict(self._selection.args))
-        return lambda conn: rerun_on(conn, self._store, due.job or "", Mode(due.way), **said)
+        return lambda conn: rerun_on(conn, self._store, due.job, Mode(due.way), **said)
 
     def _context(self, ledger: Ledger) -> dict[str, Any]:
         return {"backfill": {"job": self._ctx.job, "turn": ledger.turn}}

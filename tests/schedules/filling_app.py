@@ -1,0 +1,47 @@
+"""The application of the backfill tests with real worker processes; one may be told to die where it hurts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from itertools import count
+from typing import Any
+
+from jobtrail import Context, JobTrail
+from jobtrail.schedules import filling
+
+
+def make(url: str) -> JobTrail:
+    """An application over this database."""
+    jobs = JobTrail(url, poll_interval=0.1, sweep_interval=0.5)
+    jobs.task(load)
+    return jobs
+
+
+def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
+    """Load one month; its beginning stands in the diary."""
+    diary = os.environ.get("FILLING_DIARY")
+    if diary:
+        with open(diary, "a") as file:
+            file.write(f"{ctx.source} {ctx.period} {ctx.job} {ctx.run_no}\n")
+    time.sleep(seconds)
+    return airport
+
+
+def die_after_submission(number: int) -> None:
+    """The process is killed when the submission of this number is committed, before anything is told of it."""
+    plain, numbers = filling.Filling._submit, count(1)
+
+    def submit(self: Any, *rest: Any) -> Any:
+        answer = plain(self, *rest)
+        if next(numbers) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    filling.Filling._submit = submit  # type: ignore[method-assign]
+
+
+if "FILLING_DIES_AFTER" in os.environ:
+    die_after_submission(int(os.environ["FILLING_DIES_AFTER"]))
+jobs = make(os.environ["JOBTRAIL_URL"]) if "JOBTRAIL_URL" in os.environ else None
