@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule, UsageError
-from jobtrail.schedules.rules import At, Calendar, Cron, Every, Rule, at, calendar, cron, every, jittered, parse_rule
+from jobtrail.schedules.rules import At, Cron, Every, Rule, at, calendar, cron, every, jittered, parse_rule
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
