@@ -263,6 +263,7 @@ def test_a_scrape_does_not_wait_for_the_ends_to_be_counted(solo, monkeypatch):
     finally:
         go.set()
     until("the count is told", lambda: told(metrics).get(key) == 7)
+    assert told(metrics)[key] == 7
     assert len(calls) == 1, "after a long count comes a long rest"
 
 
