@@ -120,7 +120,7 @@ def _changed(row: ScheduleRow, one: Declared, now: datetime) -> list[Change]:
     values: dict[str, Any] = {"definition": one.text, "task": one.task, "origin": one.origin}
     values |= {"edits": _edited(row, left), **moved(row, in_force, after, now)}
     if (row.paused_reason or "").startswith(QUARANTINE):
-        values = {**RESUMED, "due_at": row.next_at, **values}
+        values = {**RESUMED, "paused_at": None, "paused_until": None, "due_at": row.next_at, **values}
     detail = {"before": row.definition, "after": one.text} if row.definition != one.text else {}
     return [Change(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
 

@@ -176,8 +176,9 @@ class Tending:
 
     def _count_one(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
         definition, _ = self._standings.read(row)
-        at = definition.rule.anchored(now).next_after(now)
-        changed = {"anchor": now, "next_at": at, "due_at": at}
+        anchor = now.replace(microsecond=max(1, now.microsecond))  # beside the slots of the time that comes again
+        at = definition.rule.anchored(anchor).next_after(anchor)
+        changed = {"anchor": anchor, "next_at": at, "due_at": at}
         if schedules.change(conn, row, now, changed):
             _log.warning("the clock went back; the schedule '%s' counts from now", row.name)
 
