@@ -19,6 +19,11 @@ def make(url: str) -> JobTrail:
     return jobs
 
 
+def from_environment() -> JobTrail:
+    """For the command: an application of its own for each call."""
+    return make(os.environ["JOBTRAIL_URL"])
+
+
 def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
     """Load one month; its beginning stands in the diary."""
     diary = os.environ.get("FILLING_DIARY")
@@ -26,6 +31,9 @@ def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
         with open(diary, "a") as file:
             file.write(f"{ctx.source} {ctx.period} {ctx.job} {ctx.run_no}\n")
     time.sleep(seconds)
+    if airport == "nowhere":
+        message = "there is no such airport"
+        raise LookupError(message)
     return airport
 
 

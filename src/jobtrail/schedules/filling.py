@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
     from jobtrail.store.units import UnitRow
 
-LOOP = "units"
+LOOP = "items"
 SHORTEST, LONGEST = 0.2, 60.0  # seconds between two looks
 PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0))
 
