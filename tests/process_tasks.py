@@ -343,3 +343,10 @@ def retryable(ctx: Context):
 @app.task
 def local_pid():
     return os.getpid()
+
+
+@task()
+def asking(ctx: Context) -> list:
+    """Asks after a step."""
+    downloaded = ctx.step("download", lambda: "downloaded")
+    return [ctx.ask("many", "How many?", int), downloaded]

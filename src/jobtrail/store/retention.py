@@ -21,7 +21,22 @@ from jobtrail.job.model import ACTIVE, Outcome, Status
 
 from .search import OPEN, smallest_id
 from .stats import retried_ends
-from .tables import events, idempotency_keys, items, job_labels, job_totals, jobs, logs, progress, steps, units
+from .tables import (
+    events,
+    group_members,
+    groups,
+    idempotency_keys,
+    items,
+    job_labels,
+    job_totals,
+    jobs,
+    logs,
+    progress,
+    questions,
+    steps,
+    successors,
+    units,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +48,7 @@ if TYPE_CHECKING:
 
 CHUNK = 500
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
-_ABOUT_A_JOB = (events, logs, progress, job_labels)
+_ABOUT_A_JOB = (events, logs, progress, job_labels, questions)
 _LEDGERS = (items, steps)
 _ACTIVE = [status.value for status in ACTIVE]
 _TOTALS = ("hour", "task", "status", "jobs", "run_seconds", "wait_seconds")
@@ -104,6 +119,8 @@ def run_once(
         return pruned
     if edges and _prune_superseded(store, max(edges.values()), chunk, pause, pruned):
         return pruned
+    if edges:
+        _prune_groups(store, max(edges.values()), chunk)
     _prune_keys(store, now, chunk, pause, pruned)
     return pruned
 
@@ -168,7 +185,13 @@ def _referred_to(conn: Connection, ids: list[str]) -> set[str]:
         # A job is no reason to keep itself: its first telling bears its own id.
         query = select(column).where(column.in_(ids), jobs.c.status.in_(_ACTIVE), column != jobs.c.id)
         kept.update(conn.execute(query).scalars())
-    return kept
+    return kept | _in_open_groups(conn, ids)
+
+
+def _in_open_groups(conn: Connection, ids: list[str]) -> set[str]:
+    """What follows a group takes the results of its members."""
+    query = select(group_members.c.job_id).join(groups, groups.c.id == group_members.c.group_id)
+    return set(conn.execute(query.where(group_members.c.job_id.in_(ids), groups.c.finished_at.is_(None))).scalars())
 
 
 def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
@@ -176,6 +199,8 @@ def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
     store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, retried_ends(conn, ids)), _ADD_TOTALS)
     for table in _ABOUT_A_JOB:
         conn.execute(delete(table).where(table.c.job_id.in_(ids)))
+    conn.execute(delete(successors).where(successors.c.after.in_(ids)))
+    conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
     return _remove_ledgers(conn, {row.generation or row.id for row in going})
 
@@ -249,6 +274,23 @@ def _generations(conn: Connection, table: Any, after: str, before: str, limit: i
     )
     query = select(walk.c.generation).where(walk.c.generation.is_not(None)).order_by(walk.c.place)
     return list(conn.execute(query).scalars())
+
+
+# -- groups ------------------------------------------------------------------------------------------
+
+
+def _prune_groups(store: Store, edge: datetime, chunk: int) -> None:
+    """Groups whose members are gone, or that never had any."""
+
+    def operation(conn: Connection) -> int:
+        members = select(group_members.c.job_id).where(group_members.c.group_id == groups.c.id)
+        old = select(groups.c.id).where(groups.c.finished_at < edge, ~members.exists()).limit(chunk)
+        going = list(conn.execute(old.with_for_update(skip_locked=True)).scalars())
+        conn.execute(delete(successors).where(successors.c.group_id.in_(going)))
+        return conn.execute(delete(groups).where(groups.c.id.in_(going))).rowcount if going else 0
+
+    while store.write(operation) == chunk:
+        pass
 
 
 # -- keys --------------------------------------------------------------------------------------------
