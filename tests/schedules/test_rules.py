@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule, UsageError
@@ -233,6 +233,7 @@ def test_a_leap_day_is_kept_for_the_years_that_have_it():
     assert [f"{m:%Y-%m-%d}" for m in rule.between(START, utc(2029, 1, 1))] == ["2026-02-28", "2027-02-28", "2028-02-29"]
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 30),
     st.integers(0, 400),
@@ -432,6 +433,7 @@ def test_ten_thousand_next_moments_are_quick():
 # -- jitter ----------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(
     st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC)),
     st.timedeltas(timedelta(microseconds=10), timedelta(days=2)),
