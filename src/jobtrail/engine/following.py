@@ -129,4 +129,5 @@ class Following:
         """
         found: Task = self._tasks.get(task) if isinstance(task, str) else self._tasks.find(task.name) or task.task
         using = submit.NOTHING if isinstance(task, str) else task._using
-        return successor(Next(found, using, params, **said), Before(claim.source, claim.period), self._settings)
+        made = successor(Next(found, using, params, **said), Before(claim.source, claim.period), self._settings)
+        return replace(made, run=claim.run_no)

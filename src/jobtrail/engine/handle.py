@@ -267,13 +267,23 @@ class Job:
         return self.refresh()
 
     def rerun(
-        self, mode: str = "full", *, file: Any = None, if_active: str = "raise", reason: str | None = None, **rest: Any
+        self,
+        mode: str = "full",
+        *,
+        file: Any = None,
+        if_active: str = "raise",
+        with_successors: bool = False,
+        reason: str | None = None,
+        **rest: Any,
     ) -> Job:
         """A new job of the same unit: ``full``, ``failed_items`` or ``resume``; ``file`` is a corrected input.
 
+        ``with_successors``: what was declared to follow this job (``.then(…)``) follows the new one, too.
+
         Raises: IllegalMove, AlreadyActive, InvalidFile.
         """
-        answer = rerun.rerun(self._store, self.id, mode, file=file, if_active=if_active, reason=reason, **rest)
+        rest |= {"file": file, "if_active": if_active, "with_successors": with_successors, "reason": reason}
+        answer = rerun.rerun(self._store, self.id, mode, **rest)
         return Job(self._store, answer.id, created=answer.created)
 
     def cancel(self, reason: str | None = None, *, actor: str = "program") -> Job:

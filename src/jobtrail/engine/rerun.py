@@ -17,7 +17,7 @@ from jobtrail.job.moves import Subject
 from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, choice_option
 from jobtrail.job.unit import Unit
-from jobtrail.store import jobs
+from jobtrail.store import follow, jobs
 from jobtrail.store.submissions import Rules
 
 from . import files
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.job.follow import Successor
     from jobtrail.job.model import FileInput, JobRow
     from jobtrail.store import Store
 
@@ -87,6 +88,7 @@ def rerun(
     file: Any = None,
     args: str | None = None,
     if_active: str = "raise",
+    with_successors: bool = False,
     actor: str | None = None,
     reason: str | None = None,
     submitter: str | None = None,
@@ -96,6 +98,8 @@ def rerun(
 
     ``full`` tells the unit from nothing; ``failed_items`` takes up what failed or was not reached (and repeats
     steps); ``resume`` takes up what has no outcome yet and keeps steps. ``file`` is a corrected input.
+    ``with_successors``: what was declared to follow this job follows the new one, too; else nothing does but what
+    its own body names.
 
     Raises: IllegalMove when the job has not ended; AlreadyActive with the id of the job in the way.
     """
@@ -105,9 +109,10 @@ def rerun(
     said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
     if args is not None:
         said["args"] = args
+    said |= {"file": corrected, "if_active": if_active, "with_successors": with_successors, "trace": trace}
 
     def operation(conn: Connection) -> Any:
-        return rerun_on(conn, store, job_id, Mode(mode), file=corrected, if_active=if_active, trace=trace, **said)
+        return rerun_on(conn, store, job_id, Mode(mode), **said)
 
     answer = store.write(operation, key=job_id)
     if isinstance(answer, Exception):
@@ -127,6 +132,7 @@ def rerun_on(
     *,
     file: FileInput | None = None,
     if_active: str = "raise",
+    with_successors: bool = False,
     trace: Mapping[str, str] | None = None,
     **said: Any,
 ) -> Submitted | Conflict:
@@ -141,7 +147,15 @@ def rerun_on(
     active = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
     if active is not None and if_active != "queue":
         return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
+    if with_successors and (following := _following(conn, row.id)):
+        new, rules = replace(new, followed=True), replace(rules, following=following)
     return store.submit_on(conn, replace(new, **said), rules)
+
+
+def _following(conn: Connection, job_id: str) -> tuple[Successor, ...]:
+    """What was declared to follow a job, for another one; what its body named, the new body names by itself."""
+    declared: list[Successor] = [one["successor"] for one in follow.of_job(conn, job_id)]
+    return tuple(one.anew() for one in declared if one.run is None)
 
 
 def _plan(

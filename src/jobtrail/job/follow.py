@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
 
+from .ids import new_id
 from .jsonvalue import decode, encode_arguments
 from .model import FileInput, NewJob, Outcome, Status
 from .period import Period
@@ -59,7 +60,8 @@ class Successor:
 
     ``id`` is the id that it will have. ``new`` are the columns of the job as in `NewJob`; ``wait`` (seconds after
     the end) or ``at`` (ISO) say when it is due; ``result_as`` names the argument that takes the result of what
-    ended (of a group: the list of its results); ``next`` are its own successors.
+    ended (of a group: the list of its results); ``next`` are its own successors; ``run`` is the run whose body
+    named it, None where it was declared from outside.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Successor:
     if_done: str = "run"
     result_as: str | None = None
     next: tuple[Successor, ...] = field(default=())
+    run: int | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -90,6 +93,10 @@ class Successor:
     def from_json(cls, text: str) -> Successor:
         """What `to_json` wrote."""
         return cls.from_plain(loads(text))
+
+    def anew(self) -> Successor:
+        """The same for another job: with an id of its own, and so on down."""
+        return replace(self, id=new_id(), next=tuple(one.anew() for one in self.next))
 
     @property
     def task(self) -> str:

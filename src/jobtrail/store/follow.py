@@ -65,7 +65,7 @@ def attach(
 
 
 def _likeness(successor: Successor) -> str:
-    plain = {**successor.to_plain(), "id": ""}
+    plain = {**successor.to_plain(), "id": "", "run": None}
     plain["next"] = [_likeness(one) for one in successor.next]
     return dumps(plain, sort_keys=True)
 
@@ -86,7 +86,7 @@ def after_ends(
     for move in ended:
         if move.follow:
             declared = [Successor.from_plain(one) for one in move.follow]
-            declare(conn, dialect, declared, now, after=move.job_id)
+            declare(conn, dialect, _not_come(conn, move, declared), now, after=move.job_id)
     wanted = sorted({move.job_id for move in ended if move.follow or move.job_id in followed})
     rows = defaultdict(list)
     for row in _waiting_for(conn, wanted):
@@ -98,6 +98,15 @@ def after_ends(
         wake()
 
 
+def _not_come(conn: Connection, move: Move, declared: list[Successor]) -> list[Successor]:
+    """Without those that an earlier run named and that came then: a job that is retried ends again."""
+    if move.run_no == 1:
+        return declared
+    there = [one for one in of_job(conn, move.job_id) if one["state"] == SUBMITTED and one["successor"].run is not None]
+    came = {_likeness(one["successor"]) for one in there}
+    return [one for one in declared if _likeness(one) not in came]
+
+
 def reopen(conn: Connection, job_ids: Iterable[str]) -> None:
     """Members of unfinished groups run again: the groups wait for them anew."""
     unfinished = select(groups.c.id).where(groups.c.finished_at.is_(None))
@@ -106,7 +115,10 @@ def reopen(conn: Connection, job_ids: Iterable[str]) -> None:
 
 
 def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
-    """Skipped ones too: a job that was retried may end as they want."""
+    """Skipped ones too: a job that was retried may end as they want.
+
+    Not those that an earlier run has named: this run has said what follows it.
+    """
     if not job_ids:
         return []
     query = select(successors).where(
@@ -114,7 +126,8 @@ def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
     )
     if conn.dialect.name == "postgresql":
         query = query.with_for_update()
-    return conn.execute(query.order_by(successors.c.id)).all()
+    found = conn.execute(query.order_by(successors.c.id)).all()
+    return [row for row in found if row.state == WAITING or Successor.from_json(row.template).run is None]
 
 
 class _End:
