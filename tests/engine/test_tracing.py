@@ -215,6 +215,29 @@ def test_many_at_once_share_one_span(jobs, spans):
     assert [span.attributes["messaging.batch.message_count"] for span in (many, each)] == [2, 2]
 
 
+def test_what_follows_a_job_is_of_its_trace(jobs, spans):
+    def body(ctx: Context):
+        ctx.schedule_next("declared")
+
+    load = task(jobs, body)
+    then = jobs.task(lambda: None, name="then")
+    jobs.task(lambda: None, name="declared")
+    load.then(then).enqueue()
+    drain(jobs)
+    assert is_child(spans.one("run then"), spans.one("enqueue load"))
+    assert is_child(spans.one("run declared"), spans.one("run load"))
+
+
+def test_each_of_a_group_has_a_span(jobs, spans):
+    load, then = task(jobs, lambda: None), jobs.task(lambda: None, name="then")
+    with spans.tracer.start_as_current_span("request"):
+        jobs.group([(load, {}), (load, {})], then=then)
+    drain(jobs)
+    one, two = spans.all("enqueue load")
+    assert is_child(one, spans.one("request"))
+    assert {run.parent.span_id for run in spans.all("run load")} == {one.context.span_id, two.context.span_id}
+
+
 def test_inside_the_callers_transaction(jobs, spans):
     load = task(jobs, lambda: None)
     jobs.service.make_ready()

@@ -150,6 +150,10 @@ class Service:
     def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
         return submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
 
+    def carried_on(self, prepared: Prepared) -> Prepared:
+        """With what a submission hands on that was not prepared by `_prepare` itself; nothing, unless it is traced."""
+        return prepared
+
     def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
         return Job(self.store, job_id, created=created, row=row)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
@@ -294,8 +295,20 @@ class TracedService(Service):
             return _counted(span, super().submit_each(listed))
 
     def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
-        """The shortest way knows no options, and the context is one."""
+        """Inside a span of ours the context is an option, which the shortest way does not know."""
+        if submit.carried.get() is None:
+            return self.carried_on(super()._prepare(task, args, using))
         return super()._prepare(task, args, replace(using) if using is submit.NOTHING else using)
+
+    def carried_on(self, prepared: Prepared) -> Prepared:
+        """With a span of its own: one of a group, or of a schedule's slots."""
+        new = prepared.new
+        about = {"jobtrail.kind": new.kind, "jobtrail.source": new.source, "jobtrail.period": new.period}
+        with self.tracing.submission(
+            new.task, **{"messaging.destination.name": new.queue, "messaging.message.id": new.id, **about}
+        ):
+            options = {**loads(new.options or "{}"), "trace": carried()}
+        return replace(prepared, new=replace(new, options=dumps(options))) if options["trace"] else prepared
 
     def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
         job = TracedJob(self.store, job_id, created=created, row=row)

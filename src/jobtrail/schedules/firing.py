@@ -127,7 +127,8 @@ class Firing:
         shots = _Shots(due, missed=list(due.plan.missed))
         for planned in due.plan.fires:
             try:
-                shots.prepared.append((planned, self._submission(due, planned)))
+                prepared = self._service.carried_on(self._submission(due, planned))
+                shots.prepared.append((planned, prepared))
             except (JobTrailError, ValueError) as error:  # an argument that the task takes no more, a period out of range
                 shots.missed.append(Missed(planned, f"refused: {error}"[:500]))
         return shots

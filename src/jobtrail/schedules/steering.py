@@ -156,7 +156,7 @@ class Steering:
         using = using_of(definition, row.name, service.store.now()).with_options(
             actor=actor, reason=reason or f"schedule '{row.name}', run now", if_active="raise", if_done="run", run_at=None
         )
-        return submit.prepare(task, args, using, service.settings, service.store.now(), service.submitter)
+        return service._prepare(task, args, using)
 
     # -- the writes ----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from .tables import DUE, Moment, beats, events, job_totals, jobs, workers
 from .workers import ALIVE
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select, Subquery
+    from sqlalchemy import Connection, Label, Select, Subquery
 
 CAP = 100_000  # of each count through an index
 ROW_CAP = 10_000  # where a count needs the rows themselves
@@ -169,7 +169,7 @@ _living = (
 # -- what has ended ------------------------------------------------------------------------------------
 
 # An expression, or SQLite would read every row by way of its index of tasks.
-_task = literal_column("jobtrail_jobs.task || ''").label("task")
+_task: Label[str] = literal_column("jobtrail_jobs.task || ''").label("task")
 # One statement, so one snapshot: a job that retention removes meanwhile is either a row here or in the totals.
 _parts = union_all(
     select(_task, jobs.c.status, func.count().label("number"))
