@@ -123,3 +123,18 @@ async def once_long(ctx: AsyncContext) -> None:
     note("start", ctx)
     await asyncio.sleep(300 if ctx.run_no == 1 else 0)
     note("end", ctx)
+
+
+@jobs.task
+def asks(ctx: Context) -> int:
+    note("start", ctx)
+    ctx.step("download", lambda: note("download", ctx))
+    many: int = ctx.ask("many", "How many?", int)
+    ctx.step("load", lambda: note("load", ctx))
+    ctx.schedule_next("follows", {"many": many})
+    return many
+
+
+@jobs.task
+def follows(ctx: Context, *, many: object = None) -> None:
+    note("follows", ctx, many=many)
