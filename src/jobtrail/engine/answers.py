@@ -37,14 +37,22 @@ def answer_job(
 
     Raises: NotFound when it has asked nothing (of that name); and what `answer` raises.
     """
+    wanted = asked_by(store, job_id, question)
+    return answer(store, wanted.id, value, actor=actor, reason=reason, **rest)
+
+
+def asked_by(store: Store, job_id: str, question: str | None = None) -> QuestionRow:
+    """What a job asks now, else what it asked last; ``question`` is the name of the one that is meant.
+
+    Raises: NotFound when it has asked nothing (of that name).
+    """
     with store.read() as conn:
         asked = [one for one in questions.of_job(conn, job_id) if question in (None, one.name)]
     if not asked:
         what = "has asked nothing" if question is None else f"has asked nothing called '{question}'"
         message = f"job {job_id} {what}"
         raise NotFound(message)
-    wanted = next((one for one in asked if one.state == questions.OPEN), asked[-1])
-    return answer(store, wanted.id, value, actor=actor, reason=reason, **rest)
+    return next((one for one in asked if one.state == questions.OPEN), asked[-1])
 
 
 def answer(
@@ -65,11 +73,11 @@ def answer(
         now = store.now()
         if row.state == questions.ANSWERED and row.answer == _text(value):
             return None
-        refusal = _refusal(row, now)
-        if refusal is None and (job is None or job.status not in WAITING_FOR_A_PERSON):
-            refusal = QuestionClosed(f"job {row.job_id} does not wait for an answer any more", row.job_id)
-        if refusal is not None or job is None:
-            return refusal
+        refused = refusal(row, now)
+        if refused is None and (job is None or job.status not in WAITING_FOR_A_PERSON):
+            refused = QuestionClosed(f"job {row.job_id} does not wait for an answer any more", row.job_id)
+        if refused is not None or job is None:
+            return refused
         if wrong := check_answer(question_of(row), value):
             return AnswerRefused(wrong)
         text = canonical(value)
@@ -104,7 +112,8 @@ def _question(conn: Connection, question_id: str) -> QuestionRow:
     return row
 
 
-def _refusal(row: QuestionRow, now: datetime) -> Exception | None:
+def refusal(row: QuestionRow, now: datetime) -> Exception | None:
+    """Why it cannot be answered any more; None where it can."""
     if row.state == questions.ANSWERED:
         message = f"the question '{row.name}' was answered by {row.actor} at {row.closed_at:%Y-%m-%d %H:%M:%S} UTC"
         return AlreadyAnswered(message, row.job_id, actor=row.actor, at=row.closed_at)
