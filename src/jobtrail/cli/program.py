@@ -74,7 +74,7 @@ class Grouped(TyperGroup):
 
 def program() -> typer.Typer:
     """All commands."""
-    from . import backfill, coverage, demonstrate, keep, look, metrics, plugins, serve, show, steer, submit
+    from . import backfill, coverage, demonstrate, keep, look, metrics, plugins, schedules, serve, show, steer, submit
 
     cli = typer.Typer(
         name="jobtrail",
@@ -87,7 +87,7 @@ def program() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    for part in (look, plugins, show, coverage, metrics, submit, steer, backfill, serve, keep, demonstrate):
+    for part in (look, plugins, show, coverage, schedules, metrics, submit, steer, backfill, serve, keep, demonstrate):
         part.add_to(cli)
     return cli
 

@@ -82,6 +82,11 @@ class Schedules:
             states = schedules.states_of_jobs(conn, [row.last_job for row in rows if row.last_job])
         return [view(row, states.get(row.last_job or "") or row.last_outcome) for row in rows]
 
+    def declared_only(self) -> Sequence[str]:
+        """Names that the program declares and that are not stored yet."""
+        stored = {one.name for one in self.list()}
+        return sorted(one.name for one in self._declarations.all() if one.name not in stored)
+
     def get(self, name: str) -> Schedule:
         """One schedule by its name.
 
