@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from datetime import datetime
+from json import dumps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, SmallInteger, Text
@@ -82,7 +83,7 @@ class Dialect(Protocol):
     ) -> dict[str, bool]:
         """The guarded update: ``rows`` are (id, run_no, *columns).
 
-        Returns the ids that moved, each with: may somebody wait for its end?
+        Returns the ids that moved, each with: does somebody wait for its end?
         """
 
 
@@ -151,7 +152,7 @@ class Sqlite:
         values = [(*new, row[0], row[1]) for new, row in zip(changed_values, rows, strict=True)]
         if len(rows) == 1:
             moved = conn.exec_driver_sql(sql, values[0]).rowcount == 1
-            return {rows[0][0]: True} if moved else {}
+            return self._followed(conn, {rows[0][0]}) if moved else {}
         conn.exec_driver_sql("SAVEPOINT moves")
         moved_ids = {row[0] for row in rows}
         if conn.exec_driver_sql(sql, values).rowcount != len(rows):
@@ -159,7 +160,13 @@ class Sqlite:
             conn.exec_driver_sql("ROLLBACK TO moves")
             moved_ids = {value[-2] for value in values if conn.exec_driver_sql(sql, value).rowcount == 1}
         conn.exec_driver_sql("RELEASE moves")
-        return dict.fromkeys(moved_ids, True)
+        return self._followed(conn, moved_ids)
+
+    def _followed(self, conn: Connection, ids: set[str]) -> dict[str, bool]:
+        found = conn.exec_driver_sql(self._FOLLOWED, (dumps(sorted(ids)),)).all()
+        return {**dict.fromkeys(ids, False), **{row[0]: True for row in found}}
+
+    _FOLLOWED = f"SELECT id FROM {JOBS} WHERE id IN (SELECT value FROM json_each(?)) AND followed"  # noqa: S608
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str) -> str:
         key = (columns, leaves, to)
