@@ -95,7 +95,7 @@ class Tracing:
             f"run {run.task.name}",
             context=_read(options.get("trace")),
             kind=SpanKind.CONSUMER,
-            attributes=_attempt(run),
+            attributes=_attempt(run, options.get("slot")),
             links=_links(options.get("linked")),
             **_OWN_ERRORS,
         ) as span:
@@ -151,7 +151,7 @@ def _about(task: Task, using: Using) -> dict[str, Any]:
     }
 
 
-def _attempt(run: Run) -> dict[str, Any]:
+def _attempt(run: Run, slot: str | None) -> dict[str, Any]:
     claim = run.claim
     return _present(
         {
@@ -165,6 +165,7 @@ def _attempt(run: Run) -> dict[str, Any]:
             "jobtrail.source": claim.source,
             "jobtrail.period": claim.period,
             "jobtrail.mode": claim.mode,
+            "jobtrail.slot": slot,
         }
     )
 
