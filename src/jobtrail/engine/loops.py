@@ -105,6 +105,11 @@ class ItemLoop(Generic[T]):
         self._done = 0
         self._counts = Counts(0, 0, 0)
 
+    @property
+    def recorded(self) -> dict[str, ItemOutcome]:
+        """What earlier runs have recorded for this loop, by key."""
+        return dict(self._prior)
+
     def __iter__(self) -> Iterator[Item[T]]:
         """The items that have no outcome yet (and the failed ones where this run is to repair them)."""
         for position, value in enumerate(self._values):

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
     from jobtrail.store.units import UnitRow
 
-LOOP = "items"
 SHORTEST, LONGEST = 0.2, 60.0  # seconds between two looks
 PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0))
 
@@ -142,9 +141,9 @@ class Filling:
             why = f"no task '{self._selection.task}' is known to the worker that looked"
             return Snooze(self._service.settings.put_back_delay, why)
         listed = self._ctx.step("plan", self._listed)
-        ledger = self._read_ledger()
+        loop = self._ctx.items(listed, key=str)
+        ledger = self._read_ledger(loop.recorded)
         opened = self._open(listed, ledger)
-        loop = self._ctx.items(listed, key=str, name=LOOP)
         done = len(listed) - len(opened)
         waiting: list[datetime] = []
         for unit in opened:
@@ -192,12 +191,9 @@ class Filling:
             raise StoreError(message)
         return row
 
-    def _read_ledger(self) -> Ledger:
+    def _read_ledger(self, outcomes: Mapping[str, ItemOutcome]) -> Ledger:
         with self._store.read() as conn:
             row = self._own_row(conn)
-            outcomes = {
-                key: one for (loop, key), one in items.outcomes_of_ledger(conn, row.ledger).items() if loop == LOOP
-            }
             turn = self._turn(conn)
             again: set[str] = set()
             if ItemOutcome.FAILED in outcomes.values():
