@@ -18,6 +18,7 @@ class Settings:
 
     slots: bodies a worker runs at once. poll_interval: how long a worker sleeps at most.
     keep_completed and so on: days after which upkeep removes ended jobs; None keeps them for ever.
+    end_blocked: the beat process ends a worker whose event loop is blocked past a running job's own deadline.
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
     """
 
@@ -43,6 +44,7 @@ class Settings:
     keep_cancelled: float | None = 30
     keep_partial: float | None = 90
     keep_failed: float | None = 90
+    end_blocked: bool = False
     migrate: bool | None = None
 
     def with_values(self, **values: Any) -> Settings:
@@ -62,6 +64,11 @@ class Settings:
 def _check(name: str, value: Any) -> None:
     if name == "migrate":
         good = value is None or isinstance(value, bool)
+    elif name == "end_blocked":
+        if not isinstance(value, bool):
+            message = f"the setting {name} must be True or False; it is {value!r}"
+            raise InvalidOption(message)
+        return
     elif name.startswith("keep_") and value is None:
         good = True
     else:
@@ -88,7 +95,7 @@ def from_environment(base: Settings) -> Settings:
 
 def _parse(name: str, text: str, default: Any) -> Any:
     try:
-        if name == "migrate":
+        if name in {"migrate", "end_blocked"}:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
         return int(text) if isinstance(default, int) else float(text)
     except (ValueError, KeyError):

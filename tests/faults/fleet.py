@@ -153,13 +153,13 @@ class Fleet:
         lines = [json.loads(line) for line in self.diary_path.read_text().splitlines()]
         return [line for line in lines if what is None or line["what"] == what]
 
-    def submit(self, task: str, **args: Any) -> str:
+    def submit(self, task: str, *, queue: str = "default", **args: Any) -> str:
         """Submit by a task's name; the job's id."""
         import works
 
         works.jobs.store = works.jobs.service.store = self.jobs.store
         works.jobs.service._ready = True
-        job_id: str = works.jobs.task_named(task).enqueue(**args).id
+        job_id: str = works.jobs.task_named(task).using(queue=queue).enqueue(**args).id
         return job_id
 
     def rows(self) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from fleet import Fleet, check, fleet, until
 
-from jobtrail.engine.beat import BLOCKED_AFTER
+from jobtrail.engine.beat import blocked_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.timeout(240)
 QUICK = {"beat_interval": 0.4, "silent_after": 1.6, "sweep_interval": 0.4}  # instead of 5, 15 and 2 s
+BLOCKED_AFTER = blocked_after(QUICK["beat_interval"])
 
 
 @pytest.fixture
@@ -50,29 +51,43 @@ def test_c01_a_body_that_kills_its_worker_is_given_up_after_three(one: Fleet) ->
 
 
 def test_c03_a_blocked_loop_and_a_held_interpreter_are_not_dead(one: Fleet) -> None:
-    seconds = int(BLOCKED_AFTER) + 3
-    first = one.start("-c", "1")
-    computing = one.submit("computing", seconds=seconds)
-    until("the loop is blocked", lambda: len(one.diary("start")) == 1)
-    second = one.start("-c", "1")
-    holding = one.submit("holding", seconds=seconds)
-    until("the lock is held", lambda: len(one.diary("start")) == 2)
-    one.start()
+    one.start("-q", "nothing")  # watches the others
+    pids = [process.pid for process in (one.start("-q", "computing"), one.start("-q", "holding"))]
+    jobs = [one.submit(task, queue=task, seconds=int(BLOCKED_AFTER) + 5) for task in ("computing", "holding")]
 
-    def blocked(pid: int) -> dict | None:
+    def noted(pid: int) -> dict | None:
         row = one.worker(pid)
         return json.loads(row.detail) if row.detail else None
 
-    for process, job in ((first, computing), (second, holding)):
-        noted = until("the worker's row says what blocks", lambda pid=process.pid: blocked(pid), timeout=30)
-        assert noted["by"] == [job]
-        assert noted["loop_blocked_since"] < time.time()
+    for pid, job in zip(pids, jobs, strict=True):
+        found = until("the worker's row says what blocks", lambda pid=pid: noted(pid), timeout=30)
+        assert found["by"] == [job]
+        assert found["loop_blocked_since"] < time.time()
     one.drained(timeout=40)
-    for job in (computing, holding):
+    for job in jobs:
         row = one.rows()[job]
         assert (row.status, row.run_no) == ("completed", 1)
-    assert one.state_of(first.pid) == one.state_of(second.pid) == "alive"
-    until("the note goes", lambda: blocked(first.pid) is None and blocked(second.pid) is None)
+    assert [one.state_of(pid) for pid in pids] == ["alive", "alive"]
+    until("the notes go", lambda: [noted(pid) for pid in pids] == [None, None])
+
+
+def test_c19_a_worker_that_is_blocked_past_a_deadline_is_ended_where_that_is_wanted(one: Fleet) -> None:
+    worker = one.start("--end-blocked")
+    beside = one.submit("cooperative")
+    until("one runs that has no limit", lambda: len(one.diary("start")) == 1)
+    job = one.submit("blocking")
+    until("the loop is blocked", lambda: len(one.diary("start")) == 2)
+    begun = time.monotonic()
+    worker.popen.wait(timeout=BLOCKED_AFTER + 20)
+    assert time.monotonic() - begun > 2, "not before its deadline"
+    assert worker.popen.returncode == -signal.SIGKILL
+    until("it is dead", lambda: one.state_of(worker.pid) == "dead", timeout=5)
+    one.jobs.get(beside).cancel(actor="ann")
+    one.start()
+    one.drained()
+    told = [f"{event.reason} {event.detail}" for event in one.jobs.get(job).events()]
+    assert any("its event loop was blocked for" in line and f"past the deadline of job {job}" in line for line in told)
+    assert "is ended: its event loop was blocked" in worker.said()
 
 
 def test_a_forked_grandchild_does_not_keep_its_worker_alive(one: Fleet) -> None:

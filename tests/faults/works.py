@@ -80,6 +80,14 @@ async def computing(ctx: AsyncContext, *, seconds: float) -> None:
     note("end", ctx)
 
 
+@jobs.task(timeout=2)
+async def blocking(ctx: AsyncContext) -> None:
+    """Its first run never lets the loop turn again, so that its own limit is not enforced."""
+    note("start", ctx)
+    time.sleep(300 if ctx.run_no == 1 else 0)
+    note("end", ctx)
+
+
 @jobs.task
 def holding(ctx: Context, *, seconds: int) -> None:
     """A C call that does not give the interpreter's lock away."""

@@ -39,6 +39,9 @@ def work(
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
     ] = None,
+    end_blocked: Annotated[
+        bool, typer.Option("--end-blocked", help="End this process when its event loop is blocked past a job's deadline.")
+    ] = False,
     burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
     metrics_port: Annotated[
         int | None,
@@ -56,7 +59,8 @@ def work(
         port = jobs.metrics().serve(metrics_port).server_port
         session.hint((f"metrics on http://127.0.0.1:{port}/metrics", "dim"))
     speed_up_switches()
-    worker = jobs.worker(queues=named, beat="child", leaves_process=True, **({"slots": concurrency} if concurrency else {}))
+    options = {"slots": concurrency, "end_blocked": end_blocked or None}
+    worker = jobs.worker(queues=named, beat="child", leaves_process=True, **options)
     _tell_start(session, jobs, worker)
     begun = time.monotonic()
     with asyncio.Runner() as runner:

@@ -6,6 +6,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.failure import mask_urls
+from jobtrail.job.model import JobRow
 
 from .masking import masked
 from .text import clean, iso, short, tail
@@ -13,7 +14,6 @@ from .text import clean, iso, short, tail
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from jobtrail.job.model import JobRow
     from jobtrail.store.events import Event
     from jobtrail.store.items import ItemRow
     from jobtrail.store.search import ListRow
@@ -34,7 +34,7 @@ COLOURS = {
 }
 _JSON = ("args", "options", "file", "context", "labels", "result", "error")
 _TIMES = ("run_at", "created_at", "started_at", "finished_at", "stop_at")
-_INTERNAL = ("unit_lock", "submitter")
+_INTERNAL = ("unit_lock", "submitter", "deadline_run")
 
 
 def parsed(text: str | None) -> Any:
@@ -57,6 +57,9 @@ def job_json(row: JobRow | ListRow, marked: frozenset[str] = frozenset()) -> dic
     for name in _TIMES:
         if name in values:
             values[name] = iso(values[name])
+    if isinstance(row, JobRow):
+        values["deadline_at"] = iso(row.deadline)
+        values["deadline_cause"] = row.deadline_cause if row.deadline else None
     for name in ("status", "outcome"):
         values[name] = str(values[name]) if values[name] is not None else None
     for name in ("note", "retry_reason", "reason"):

@@ -18,10 +18,11 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StoreUnavailable
-from jobtrail.store import Store, jobs, workers
+from jobtrail.store import Store, deadlines, jobs, workers
 from jobtrail.store.wake import DEAD
 
 from .chores import Chore
@@ -33,10 +34,16 @@ if TYPE_CHECKING:
 
     from .chores import Health
 
-BLOCKED_AFTER = 10.0  # seconds without a turn of the parent's loop
+BLOCKED_AFTER = 3.0  # seconds without a turn of the loop, or two beats where that is more: 10 by default
 LAST_WORD = 60.0  # seconds in which the child tries to write that its parent is dead
+MARGIN = 2.0  # seconds past a deadline
 TICK = 1.0  # seconds between two words of the parent
 _log = logging.getLogger("jobtrail.engine")
+
+
+def blocked_after(interval: float) -> float:
+    """Seconds without a turn after which a loop is called blocked."""
+    return max(BLOCKED_AFTER, 2 * interval)
 
 
 class Beat(Protocol):
@@ -114,9 +121,10 @@ class ThreadBeat:
 class ChildBeat:
     """Beats in a child process; the pipe to it is closed in every fork that the host's code makes."""
 
-    def __init__(self, store: Store, interval: float) -> None:
+    def __init__(self, store: Store, interval: float, *, end_blocked: bool = False) -> None:
         self._store = store
         self._interval = interval
+        self._end_blocked = end_blocked
         self._process: subprocess.Popen[bytes] | None = None
         self._worker = ""
         os.register_at_fork(after_in_child=self._close_in_fork)
@@ -136,6 +144,7 @@ class ChildBeat:
             "worker": worker,
             "interval": self._interval,
             "parent": os.getpid(),
+            "end_blocked": self._end_blocked,
         }
         self._say(json.dumps(orders))
 
@@ -201,6 +210,8 @@ class Watch:
         self.running: list[str] = []
         self.heard_at = time.monotonic()
         self.beat_at = float("-inf")
+        self.end_blocked: bool = orders.get("end_blocked", False)
+        self.how = f"its worker's process {self.parent} is gone"
         self.blocked = False
         self.stopped = False
         self._pidfd = _pidfd(self.parent)
@@ -254,9 +265,12 @@ class Watch:
         with self.store.read() as conn:
             workers.beat(conn, self.worker, self.store.now())
             self._tell_blocked(conn, now)
+            over = self._over_its_time(conn, now) if self.end_blocked and self.blocked else None
+        if over is not None:
+            self._end_parent(over, now - self.heard_at)
 
     def _tell_blocked(self, conn: Any, now: float) -> None:
-        blocked = now - self.heard_at > BLOCKED_AFTER
+        blocked = now - self.heard_at > blocked_after(self.interval)
         if blocked and not self.blocked:
             since = self.store.now().timestamp() - (now - self.heard_at)
             # From the store: a body that blocks at its first breath is not in the parent's last word.
@@ -265,6 +279,24 @@ class Watch:
         elif self.blocked and not blocked:
             workers.note(conn, self.worker, None)
         self.blocked = blocked
+
+    def _over_its_time(self, conn: Any, now: float) -> str | None:
+        """A job whose deadline passed while the loop was blocked, so that the worker could not stop it itself."""
+        at = self.store.now()
+        since = at - timedelta(seconds=now - self.heard_at)
+        late = at - timedelta(seconds=MARGIN)
+        return next((job for job, end in deadlines.of_worker(conn, self.worker) if since <= end <= late), None)
+
+    def _end_parent(self, job: str, seconds: float) -> None:
+        """Its death is then seen and told as any other."""
+        what = f"its event loop was blocked for {seconds:.0f} s, past the deadline of job {job}"
+        self.how = f"its worker's process {self.parent} was ended: {what}"
+        _log.error("worker %s is ended: %s", self.worker, what)
+        with contextlib.suppress(OSError):
+            if self._pidfd is not None:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            elif os.getppid() == self.parent:
+                os.kill(self.parent, signal.SIGKILL)
 
     def _last_word(self) -> None:
         for pid in self.children:
@@ -285,7 +317,7 @@ class Watch:
         return path is None or path.exists()
 
     def _mark(self, conn: Any) -> None:
-        workers.mark_dead(conn, self.worker, f"its worker's process {self.parent} is gone", self.store.now())
+        workers.mark_dead(conn, self.worker, self.how, self.store.now())
         self.store.wake.need(DEAD)
 
 

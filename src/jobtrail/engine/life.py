@@ -215,7 +215,7 @@ class Life:
 
 def _beat(kind: str, store: Store, settings: Settings) -> Beat:
     if kind == "child":
-        return ChildBeat(store, settings.beat_interval)
+        return ChildBeat(store, settings.beat_interval, end_blocked=settings.end_blocked)
     if kind == "thread":
         return ThreadBeat(store, settings.beat_interval)
     message = f"beat must be 'thread' or 'child'; it is {kind!r}"

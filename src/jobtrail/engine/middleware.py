@@ -104,7 +104,8 @@ async def retry_middleware(run: Run, call_next: CallNext) -> Any:
 
 
 async def timeout_middleware(run: Run, call_next: CallNext) -> Any:
-    """Ask a body that is over its time limit to stop; the limit counts from its start."""
+    """Keep the deadline in the job's row, and ask a body that is over its time limit to stop; both count from its start."""
+    run.recorder.watch(timeout=run.timeout, stall=run.task.stall_timeout)
     if run.timeout is None:
         return await call_next(run)
     handle = asyncio.get_running_loop().call_later(run.timeout, run.request_stop, StopCause.TIMEOUT)

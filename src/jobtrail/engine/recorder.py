@@ -19,6 +19,7 @@ from jobtrail.job.jsonvalue import encode_result, safe_text
 from jobtrail.store import runs
 from jobtrail.store.runs import Progress, Records
 
+from .limits import Limits
 from .logbook import LogBook
 
 if TYPE_CHECKING:
@@ -90,10 +91,16 @@ class Recorder:
         self._dirty = False
         self._last: Records | None = None
         self.in_flight = False
+        self._limits: Limits | None = None
         self._progress = Progress()
         self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior) if prior else {}
         self._own: dict[tuple[str, str], ItemOutcome] = {}
         self.has_items = bool(self._standing)
+
+    def watch(self, *, timeout: float | None, stall: float | None) -> None:
+        """The body begins, under these limits: what is left of them is kept in the job's row."""
+        self._limits = Limits(timeout, stall)
+        self._flusher.watch(self)
 
     # -- from the body -------------------------------------------------------------------------------
 
@@ -178,12 +185,20 @@ class Recorder:
             self._records = Records(self.claim.id, self.claim.run_no, self.claim.ledger)
         return self._records
 
+    @property
+    def deadline_due(self) -> bool:
+        """Is a deadline to be written, for the first time or because a sign of life moved it?"""
+        return self._limits is not None and self._limits.due(self.last_sign)
+
     def take(self) -> Records | None:
         """What has gathered since the last time, if anything; the caller writes it."""
-        if self._records is None and self._book is None:
+        moves = self.deadline_due
+        if self._records is None and self._book is None and not moves:
             return None
         with self._lock:
             self._dirty = False
+            if moves and self._limits is not None:
+                self._gathered().deadline = self._limits.take(self.last_sign)
             taken = self._gathered()
             if self._book is not None:
                 log, forget = self._book.take()
@@ -195,6 +210,7 @@ class Recorder:
     def take_last(self) -> Records | None:
         """`take` at the run's end. What the flusher is writing in this moment comes before it, or back into it."""
         with self._flusher.order:
+            self._limits = None
             last = self.take()
             with self._lock:
                 if last is None and self.in_flight:
@@ -205,6 +221,9 @@ class Recorder:
     def give_back(self, records: Records) -> None:
         """The write failed: these come first in the next one, or in what is written with the run's end."""
         with self._lock:
+            records.deadline = None
+            if self._limits is not None:
+                self._limits.not_written()
             if self._last is not None:
                 self._last.items[:0] = records.items
                 self._last.progress = self._last.progress or records.progress
@@ -283,6 +302,7 @@ class Flusher:
         # Held from taking records until they stand in the writer's queue, so that a run's end comes behind them.
         self.order = threading.Lock()
         self._waiting: dict[int, Recorder] = {}
+        self._limited: dict[int, Recorder] = {}
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -294,15 +314,23 @@ class Flusher:
             self._waiting[id(recorder)] = recorder
         self._wanted.set()
 
+    def watch(self, recorder: Recorder) -> None:
+        """This run has a deadline, which moves as long as its body gives signs of life."""
+        with self._lock:
+            self._limited[id(recorder)] = recorder
+
     def forget(self, recorder: Recorder) -> None:
         """The run has ended; what it still has is written with its end."""
         with self._lock:
             self._waiting.pop(id(recorder), None)
+            self._limited.pop(id(recorder), None)
 
     def run_once(self) -> int:
         """Write all that has gathered; returns for how many runs."""
         with self._lock:
-            waiting, self._waiting = list(self._waiting.values()), {}
+            gathered, self._waiting = self._waiting, {}
+            moved = {key: one for key, one in self._limited.items() if one.deadline_due}
+        waiting = list((gathered | moved).values())
         if waiting:
             self.write(waiting)
         return len(waiting)

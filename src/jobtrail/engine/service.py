@@ -35,10 +35,17 @@ RETRY_PAUSE = 0.2  # seconds between tries while the store is away
 
 
 def runner(
-    service: Service, middleware: Sequence[Middleware], state: Any, *, slots: int | None = None, **options: Any
+    service: Service,
+    middleware: Sequence[Middleware],
+    state: Any,
+    *,
+    slots: int | None = None,
+    end_blocked: bool | None = None,
+    **options: Any,
 ) -> Worker:
-    """A worker for an application; ``queues`` as in `Worker`, ``slots`` instead of the setting."""
-    settings = service.settings if slots is None else service.settings.with_values(slots=slots)
+    """A worker for an application; ``queues`` as in `Worker`, ``slots`` and ``end_blocked`` instead of the settings."""
+    given = {"slots": slots, "end_blocked": end_blocked}
+    settings = service.settings.with_values(**{name: value for name, value in given.items() if value is not None})
     return Worker(service.store, service.tasks, settings, middleware=middleware, state=state, **options)
 
 

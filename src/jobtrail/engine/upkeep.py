@@ -26,6 +26,7 @@ from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
 from . import answers
 from .deaths import Deaths, Place, Sign, Verdict
+from .overdue import Overdue
 from .rerun import subject
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ class Swept:
     freed: int = 0
     skipped: int = 0
     expired: int = 0
+    overdue: int = 0
 
     def __bool__(self) -> bool:
         """Was there anything?"""
-        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired))
+        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired, self.overdue))
 
 
 class Upkeep:
@@ -80,6 +82,7 @@ class Upkeep:
             process_start,
             longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
         )
+        self._overdue = Overdue(store)
         self._pruned_at = time.monotonic() - PRUNE_EVERY + 60
 
     def run_once(self, monotonic: float | None = None) -> Swept:
@@ -91,15 +94,16 @@ class Upkeep:
         dead = self._bury(at)
         recovered, held, skipped = self._recover()
         expired = answers.expire(self._store)
+        overdue = self._overdue.run_once(at)
         forced = self._force()
         freed = self._free()
         self._forget(at)
-        swept = Swept(dead, recovered, held, forced, freed, skipped, expired)
+        swept = Swept(dead, recovered, held, forced, freed, skipped, expired, overdue)
         if swept:
             _log.warning(
                 "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d units freed, %d skipped, "
-                "%d questions over their time",
-                dead, recovered, held, forced, freed, skipped, expired,
+                "%d questions over their time, %d jobs past their deadline",
+                dead, recovered, held, forced, freed, skipped, expired, overdue,
             )  # fmt: skip
         return swept
 

@@ -513,7 +513,7 @@ class Worker:
         )
 
     def _chain(self, run: Run) -> CallNext:
-        task, limited = run.task, run.timeout is not None
+        task, limited = run.task, run.timeout is not None or run.task.stall_timeout is not None
         if task.middleware or self._middleware:
             run.hook_timeout = self.settings.hook_timeout
         chain = self._chains.get((task.name, limited))

@@ -208,6 +208,9 @@ class JobRow:
     worker: str | None
     stop_cause: str | None
     stop_at: datetime | None
+    deadline_at: datetime | None
+    deadline_cause: str | None
+    deadline_run: int | None
     body_running: bool
     put_backs: int
     hand_backs: int
@@ -227,6 +230,11 @@ class JobRow:
     def ledger(self) -> str:
         """The id under which items and steps of this telling are kept."""
         return self.generation or self.id
+
+    @property
+    def deadline(self) -> datetime | None:
+        """Until when the current run must have ended (its cause timeout) or given a sign of life (stall)."""
+        return self.deadline_at if self.active and self.deadline_run == self.run_no else None
 
     @property
     def active(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from json import loads
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select
 
-from . import events, items
+from . import deadlines, events, items
 from .tables import jobs, logs, progress, steps
 
 if TYPE_CHECKING:
@@ -64,10 +65,11 @@ class Records:
     log: list[LogChunk] = field(default_factory=list)
     forget_log: list[int] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)  # name and reason of lines of the trail that are no moves
+    deadline: tuple[float, str] | None = None  # seconds from now, and its cause
 
     def __bool__(self) -> bool:
         """Is there anything to write?"""
-        return bool(self.items or self.progress or self.log or self.forget_log or self.notes)
+        return bool(self.items or self.progress or self.log or self.forget_log or self.notes or self.deadline)
 
 
 def holds(conn: Connection, dialect: Dialect, job_id: str, run_no: int) -> bool:
@@ -82,7 +84,12 @@ def holds(conn: Connection, dialect: Dialect, job_id: str, run_no: int) -> bool:
 
 def write(conn: Connection, dialect: Dialect, records: Records, now: datetime) -> bool:
     """Write a run's records; False (and nothing written) when a newer run owns the job."""
-    if not holds(conn, dialect, records.job_id, records.run_no):
+    if records.deadline is not None:
+        seconds, cause = records.deadline
+        held = deadlines.put(conn, records.job_id, records.run_no, now + timedelta(seconds=seconds), cause)
+    else:
+        held = holds(conn, dialect, records.job_id, records.run_no)
+    if not held:
         return False
     write_unguarded(conn, dialect, records, now)
     return True

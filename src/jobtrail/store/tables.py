@@ -137,6 +137,10 @@ jobs = Table(
     Column("worker", Id),
     Column("stop_cause", Text),
     Column("stop_at", Moment),
+    # Until when the run of this number must have ended or given a sign of life; an older number says nothing.
+    Column("deadline_at", Moment),
+    Column("deadline_cause", Text),
+    Column("deadline_run", Integer),
     Column("body_running", Boolean, nullable=False, server_default=text("false")),
     Column("put_backs", Integer, nullable=False, server_default="0"),
     Column("hand_backs", Integer, nullable=False, server_default="0"),
