@@ -77,6 +77,7 @@ def test_a_whole_schedule():
         (crontab(0, "0,12", day_of_week="mon-fri"), "0 0,12 * * MON-FRI"),
         (crontab(0, 0, day_of_week="sun"), "0 0 * * SUN"),
         (crontab(0, 0, day_of_week="fri-mon"), "0 0 * * 0,1,5,6"),
+        (crontab("5-5/10"), "5 * * * *"),
         (crontab(0, "22-2"), "0 0,1,2,22,23 * * *"),
         (crontab(0, 0, day_of_month="2-30/2", month_of_year="*/3"), "0 0 2-30/2 */3 *"),
         (crontab.from_string("0 4 * * 1"), "0 4 * * 1"),

@@ -17,6 +17,11 @@ from jobtrail.schedules.words import words
 START = datetime(2024, 10, 26, 20, tzinfo=UTC)
 TEXTS = [
     (
+        "15,45 0 8,20 * * 6,0",
+        "every Saturday and Sunday at 08:00:15, 08:00:45, 20:00:15 and 20:00:45",
+        "по субботам и воскресеньям в 08:00:15, 08:00:45, 20:00:15 и 20:00:45",
+    ),
+    (
         "0 3 * * *",
         "every day at 03:00",
         "каждый день в 03:00",

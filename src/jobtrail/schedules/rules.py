@@ -19,7 +19,7 @@ from cronsim import CronSim
 
 from jobtrail.errors import InvalidSchedule
 from jobtrail.schedules import crontext
-from jobtrail.schedules.zones import SECOND, change, instant, local, real, repeated_until, zone_name
+from jobtrail.schedules.zones import SECOND, change, instant, local, real, zone_name
 
 ACCEPTED = (
     "a rule is cron text such as '0 3 * * *' or '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', a timedelta, "
@@ -31,7 +31,8 @@ _DAY = timedelta(days=1)
 _BEFORE, _NEAR = 2 * _DAY, 4 * _DAY
 _MOST_MONTHS, _MOST_DAYS = 12_000, 366_000
 _INTERVAL = re.compile(
-    r"(?:(\d+(?:\.\d+)?)\s*)?(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)(?![a-z])[\s,]*(?:and\s+)?", re.ASCII
+    r"(?:(\d+(?:\.\d+)?)\s*)?(seconds?|sec|s|minutes?|min|m|hours?|h|days?|d|weeks?|w)(?![a-z])[\s,]*(?:and\s+)?",
+    re.ASCII,
 )
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -116,8 +117,7 @@ class Cron(Rule):
             return None  # the calendar of Python ends with the year 9999
 
     def _next_time_of_day(self, moment: datetime, zone: ZoneInfo) -> datetime:
-        doubled = repeated_until(moment, zone)
-        shown = self._match(doubled - SECOND if doubled else local(moment, zone))
+        shown = self._match(local(moment, zone))
         while (found := instant(shown, zone)) <= moment:
             shown = self._match(shown)
         return found

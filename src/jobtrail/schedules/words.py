@@ -197,7 +197,8 @@ def _long_run(months: Sequence[int]) -> bool:
 
 def _clock_times(sim: CronSim) -> list[str]:
     """The times of the day, if they are few."""
-    if len(sim.seconds) > 1 or len(sim.minutes) * len(sim.hours) > _CLOCK_TIMES:
+    count = len(sim.seconds) * len(sim.minutes) * len(sim.hours)
+    if count > (_CLOCK_TIMES if len(sim.seconds) == 1 else _FEW):
         return []
     return [_clock(time(*at)) for at in product(sorted(sim.hours), sorted(sim.minutes), sorted(sim.seconds))]
 

@@ -59,16 +59,6 @@ def instant(shown: datetime, zone: ZoneInfo) -> datetime:
     return change(before_the_change, moment, zone) or moment
 
 
-def repeated_until(moment: datetime, zone: ZoneInfo) -> datetime | None:
-    """The local time at which a doubled hour ends, if ``moment`` is in the second one."""
-    here = moment.astimezone(zone)
-    if not here.fold:
-        return None
-    earlier = here.replace(fold=0).astimezone(UTC)
-    back = change(earlier, moment, zone)
-    return None if back is None else local(back - SECOND, zone) + SECOND
-
-
 def change(after: datetime, until: datetime, zone: ZoneInfo) -> datetime | None:
     """The first moment in (after, until], to the second, from which the clock differs otherwise from UTC; None if it does not."""
     low, high = after.replace(microsecond=0), until.replace(microsecond=0)
