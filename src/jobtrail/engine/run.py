@@ -88,6 +88,8 @@ class Run:
     on_stop: Callable[[Run], None] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     hook_timeout: float | None = None
+    entered: bool = False
+    body_begun: bool = False
     body_ended: bool = False
     body_value: Any = None
     body_error: BaseException | None = None
@@ -113,9 +115,9 @@ class Run:
             return
         self.stop.cause = cause.value
         self._call_on_cancel()
-        if self.remote is not None:
+        if self.remote is not None and not self._before_body:
             self.remote.stop(self, cause.value)
-        elif self.coroutine is not None and self.task.is_async:
+        elif self.coroutine is not None and (self.task.is_async or self._before_body):
             self.stop.noticed = True
             self.coroutine.cancel()
         if self.on_stop is not None:
@@ -148,8 +150,23 @@ class Run:
         """The body still runs in this process, and nothing here can end it."""
         if self.thread is not None:
             return not self.thread.ended
-        begun = self.coroutine is not None and not self.coroutine.done()
+        begun = self.body_begun and self.coroutine is not None and not self.coroutine.done()
         return begun and not self.body_ended and self.call is None
+
+    @property
+    def _before_body(self) -> bool:
+        """It is still in what comes before the body (its file, its middleware), which waits on the loop and can be left."""
+        return self.entered and not self.body_begun
+
+    def check_wanted(self) -> None:
+        """What was asked to stop does not begin.
+
+        Raises: StopSignal.
+        """
+        why = self.stop.cause or (SHUTDOWN if self.stop.shutdown else None) or (OVERTAKEN if self.recorder.overtaken else None)
+        if why is not None:
+            self.stop.noticed = True
+            raise StopSignal(why)
 
     def abandon(self) -> None:
         """The worker waits no longer: a body in a process ends now; one in a thread cannot be ended."""
@@ -158,9 +175,9 @@ class Run:
 
     def _cancel_body(self, why: str) -> None:
         """Cancel what can be cancelled from outside: a body on the loop or in a process."""
-        if self.remote is not None:
+        if self.remote is not None and not self._before_body:
             self.remote.stop(self, why)
-        elif self.coroutine is not None and self.task.is_async and not self.body_ended:
+        elif self.coroutine is not None and (self.task.is_async or self._before_body) and not self.body_ended:
             self.coroutine.cancel()
 
 
@@ -238,7 +255,9 @@ def _file_of(run: Run) -> FileInput:
 async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> BaseException | None:
     """Run the body inside its middleware. Never raises: what came out is in ``run``, or is the answer."""
     logbook.current.set(run.recorder.log)  # in this task's own context, so it needs no reset
+    run.entered = True
     try:
+        run.check_wanted()
         if run.claim.file:
             run.ctx = await asyncio.to_thread(build_context, run, steps, state)
         elif run.task.signature.context:
@@ -265,9 +284,9 @@ async def body(run: Run) -> Any:
     """The endpoint of the middleware: the call of the task's function."""
     signature = run.task.signature
     arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
+    run.body_begun = True
     try:
-        if run.heir is not None:
-            raise StopSignal(SHUTDOWN)  # its worker has left before it began
+        run.check_wanted()
         if run.remote is not None:
             run.body_value = await run.remote.perform(run)
         elif run.task.is_async:

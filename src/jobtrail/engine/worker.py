@@ -462,7 +462,8 @@ class Worker:
 
     def understand(self, run: Run, error: BaseException | None) -> ends.Ended:
         """What the end of a body means here."""
-        stopped = isinstance(error, StopSignal) or (run.task.is_async and not isinstance(error, (AskSignal, type(None))))
+        left = (run.task.is_async or not run.body_begun) and not isinstance(error, (AskSignal, type(None)))
+        stopped = left or isinstance(error, StopSignal)
         if stopped and run.stop.shutdown and run.stop.cause is None:
             return ends.HandedBack("interrupted by shutdown")
         if isinstance(error, StoreError) and not run.body_ended:
@@ -518,7 +519,8 @@ class Worker:
             run.hook_timeout = self.settings.hook_timeout
         chain = self._chains.get((task.name, limited))
         if chain is None:
-            layers = [*outermost(), *self._middleware, *task.middleware, *([timeout_middleware] if limited else [])]
+            limits = [timeout_middleware] if limited else []
+            layers = [*outermost(), *limits, *self._middleware, *task.middleware]
             chain = self._chains[task.name, limited] = compose(layers, body)
         return chain
 
