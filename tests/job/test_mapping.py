@@ -268,6 +268,10 @@ def test_an_equal_name_is_never_lost_to_a_likely_one():
         "price_net_total": "price net",
         "price": "price",
     }
+    assert propose(columns("Price", "price list"), targets("price", "price_gross")) == {
+        "price": "Price",
+        "price_gross": None,
+    }
     assert propose(columns("Price"), targets("price_net", "PRICE")) == {"price_net": None, "PRICE": "Price"}
 
 
@@ -414,6 +418,9 @@ def test_the_digest_is_of_columns_and_fields_not_of_samples_or_order():
     assert asked.digest == again.digest
     assert asked.digest != make_question("m", "?", Plane, kind="mapping", columns=[*FIELDS, "new"]).digest
     assert asked.digest != make_question("m", "?", Plane, kind="mapping", columns=FIELDS[1:]).digest
+    some, turned = ({"properties": {name: {} for name in order}} for order in (["a", "b"], ["b", "a"]))
+    digests = {make_question("m", "?", schema, kind="mapping", columns=["x"]).digest for schema in (some, turned)}
+    assert len(digests) == 1
     less = {"properties": {name: {} for name in FIELDS}}
     assert asked.digest != make_question("m", "?", less, kind="mapping", columns=FIELDS).digest
 

@@ -15,7 +15,7 @@ from jobtrail.errors import AnswerRefused, InvalidArguments, InvalidOption, TooL
 
 from . import mapping
 from .fit import Schema, identity, listed, misfits, path_of, printable, shown
-from .jsonvalue import _encode_strictly, canonical, digest, safe_text
+from .jsonvalue import STEP_LIMIT, _encode_strictly, canonical, digest, safe_text
 from .schema import is_enum, is_model, resolved, schema_of, without_wording, words_of
 from .task import choice_option, name_option, seconds_option
 
@@ -174,11 +174,11 @@ def result_of(given: Any, answer: Any, *, kind: str = "input") -> Any:
     Raises: AnswerRefused where a model has rules of its own that its JSON schema does not tell.
     """
     if kind == "mapping":
-        return {target["name"]: answer.get(target["name"]) for target in mapping.targets_of(given)}
+        return {target["name"]: answer.get(target["name"]) for target in mapping.targets_of(given, STEP_LIMIT)}
     if is_model(given):
         return _instance(given, answer)
     if is_enum(given):
-        return next(member for member in given if identity(member.value) == identity(answer))
+        return given(answer)
     if isinstance(given, (list, tuple)):
         return next(choice for choice in given if identity(choice) == identity(answer))
     if given is datetime:
