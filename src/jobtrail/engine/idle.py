@@ -10,7 +10,7 @@ from jobtrail.errors import StoreError
 from jobtrail.store import jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from jobtrail.store import Store
@@ -25,7 +25,7 @@ class Idle:
     millisecond ahead of ours) is looked for once more at once, then at the next poll.
     """
 
-    def __init__(self, store: Store, queues: Sequence[str], poll_interval: float) -> None:
+    def __init__(self, store: Store, queues: Callable[[], Sequence[str]], poll_interval: float) -> None:
         self._store = store
         self._queues = queues
         self._poll = poll_interval
@@ -48,4 +48,4 @@ class Idle:
 
     def _next_due(self) -> datetime | None:
         with self._store.read() as conn:
-            return jobs.next_due(conn, self._queues)
+            return jobs.next_due(conn, self._queues())

@@ -24,6 +24,7 @@ class Slots:
         self.total = sum(self._limits.values()) or total
         self._taken: dict[str, int] = dict.fromkeys(self.queues, 0)
         self._looked_at = float("-inf")
+        self.paused: frozenset[str] = frozenset()
 
     @property
     def free(self) -> int:
@@ -43,10 +44,15 @@ class Slots:
         """A run of this queue is over."""
         self._taken[queue] -= 1
 
+    @property
+    def open(self) -> list[str]:
+        """The queues that nobody has paused."""
+        return [queue for queue in self.queues if queue not in self.paused]
+
     def wants(self) -> list[tuple[str, int]]:
         """For each queue with room, how many jobs it may be given now."""
         room, wanted = self.portion, []
-        for queue in self.queues:
+        for queue in self.open:
             limit = self._limits.get(queue)
             free = room if limit is None else min(room, limit - self._taken[queue])
             if free > 0:

@@ -24,8 +24,8 @@ from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import StopCause
 from jobtrail.job.retry import Retry
-from jobtrail.store import items, jobs, runs
-from jobtrail.store.wake import SUSPECT
+from jobtrail.store import items, jobs, queues, runs
+from jobtrail.store.wake import QUEUES, SUSPECT
 
 from . import logbook, points
 from .beat import TICK
@@ -109,7 +109,7 @@ class Worker:
         self._middleware = list(middleware)
         self._chains: dict[tuple[str, bool], CallNext] = {}
         self._marks = jobs.Marks()
-        self._idle = Idle(store, self.queues, settings.poll_interval)
+        self._idle = Idle(store, lambda: self._slots.open, settings.poll_interval)
         self._ended: list[Ended] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
@@ -134,6 +134,7 @@ class Worker:
         self.flusher.start()
         ticking = self.loop.create_task(self._tick())
         self.ready.set()
+        await self._look_at_queues()
         try:
             await self._work(burst=burst, due_only=due_only)
         finally:
@@ -169,6 +170,7 @@ class Worker:
             return
         running = {run.claim.id: run.claim.run_no for run in self.running.values()}
         ended = {one.move.job_id for one in self._ended}
+        await self._look_at_queues()
         with contextlib.suppress(StoreError):
             found = await asyncio.to_thread(self.life.compare, running, ended)
             self.id = self.life.id
@@ -225,7 +227,7 @@ class Worker:
 
     def _something_waits(self, *, due_only: bool) -> bool:
         with self.store.read() as conn:
-            return jobs.something_waits(conn, self.queues, self.store.now() if due_only else None)
+            return jobs.something_waits(conn, self._slots.open, self.store.now() if due_only else None)
 
     def _on_word(self, words: Words) -> None:
         self.wake(words)
@@ -237,9 +239,26 @@ class Worker:
         if SUSPECT in words:
             self._slots.look_again()
         loop = self.loop
+        if QUEUES in words and loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: self._keep(loop.create_task(self._look_at_queues())))
         if loop is not None:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._wanted.set)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _look_at_queues(self) -> None:
+        """Which queues has somebody paused?"""
+        with contextlib.suppress(StoreError):
+            self._slots.paused = await asyncio.to_thread(self._paused_queues)
+        self._wanted.set()
+
+    def _paused_queues(self) -> frozenset[str]:
+        with self.store.read() as conn:
+            return frozenset(queues.paused(conn))
 
     def stop(self) -> None:
         """Claim nothing more; `run` drains and returns."""

@@ -538,3 +538,44 @@ leases = Table(
     Column("token", BigInteger, nullable=False),
     Column("expires_at", Moment, nullable=False),
 )
+
+# -- people ---------------------------------------------------------------------------------------------
+
+# A queue stands here from its first pause on; while it is paused, no worker claims from it.
+queues = Table(
+    "jobtrail_queues",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("paused", Boolean, nullable=False),
+    Column("actor", Text),
+    Column("reason", Text),
+    Column("at", Moment, nullable=False),
+)
+
+# What people did that is no move of one job: queues, schedules, tokens, bulk actions.
+actions = Table(
+    "jobtrail_actions",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("at", Moment, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("target", Text),
+    Column("reason", Text),
+    Column("detail", Text),
+    Index("jobtrail_actions_target", "name", "target"),
+)
+
+tokens = Table(
+    "jobtrail_tokens",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("created_at", Moment, nullable=False),
+    Column("actor", Text),
+    Column("expires_at", Moment),
+    Column("used_at", Moment),
+    Column("revoked_at", Moment),
+)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .database import Database
 
 CHANNEL = "jobtrail_wake"
-WORK, DEAD, SUSPECT, SCHEDULES = "work", "dead", "suspect", "schedules"
+WORK, DEAD, SUSPECT, SCHEDULES, QUEUES = "work", "dead", "suspect", "schedules", "queues"
 Words = frozenset[str]
 Callback = Callable[[Words], None]
 

@@ -48,6 +48,7 @@ def upgrade() -> None:
     _submitters()
     _idempotency_keys()
     _job_totals()
+    _people()
     _schedules()
     _slots()
     _leases()
@@ -471,4 +472,38 @@ def _leases() -> None:
         Column("holder", ID, nullable=False),
         Column("token", BigInteger, nullable=False),
         Column("expires_at", MOMENT, nullable=False),
+    )
+
+
+def _people() -> None:
+    op.create_table(
+        "jobtrail_queues",
+        Column("name", Text, primary_key=True),
+        Column("paused", Boolean, nullable=False),
+        Column("actor", Text),
+        Column("reason", Text),
+        Column("at", MOMENT, nullable=False),
+    )
+    op.create_table(
+        "jobtrail_actions",
+        Column("id", NUMBER, primary_key=True, autoincrement=True),
+        Column("at", MOMENT, nullable=False),
+        Column("actor", Text, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("target", Text),
+        Column("reason", Text),
+        Column("detail", Text),
+    )
+    op.create_index("jobtrail_actions_target", "jobtrail_actions", ["name", "target"])
+    op.create_table(
+        "jobtrail_tokens",
+        Column("id", ID, primary_key=True),
+        Column("name", Text, nullable=False),
+        Column("role", Text, nullable=False),
+        Column("digest", Text, nullable=False, unique=True),
+        Column("created_at", MOMENT, nullable=False),
+        Column("actor", Text),
+        Column("expires_at", MOMENT),
+        Column("used_at", MOMENT),
+        Column("revoked_at", MOMENT),
     )

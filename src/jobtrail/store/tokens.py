@@ -1,0 +1,87 @@
+"""API tokens: who may do what over the network. Only a digest is kept; the token itself is shown once."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select, update
+
+from jobtrail.job.ids import new_id
+
+from . import actions
+from .tables import tokens
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from .dialects import Dialect
+
+PREFIX = "jt_"
+USED_EVERY = timedelta(minutes=1)  # how exactly the last use is known
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is kept."""
+
+    id: str
+    name: str
+    role: str
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token; it has 256 random bits, so a plain hash is enough."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def create(
+    conn: Connection, dialect: Dialect, now: datetime, *, name: str, role: str, actor: str, expires_at: datetime | None = None
+) -> tuple[Token, str]:
+    """Make a token; the text is given back once and not kept."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    made = Token(new_id(), name, role)
+    columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at")
+    dialect.insert_many(conn, tokens, columns, [(made.id, name, role, digest_of(text), now, actor, expires_at)])
+    actions.record(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
+    return made, text
+
+
+def find(conn: Connection, text: str, now: datetime) -> Token | None:
+    """The token, if it is known, not revoked and not over its time."""
+    wanted = digest_of(text)
+    row = conn.execute(select(tokens).where(tokens.c.digest == wanted, tokens.c.revoked_at.is_(None))).first()
+    if row is None or not hmac.compare_digest(row.digest, wanted):
+        return None
+    if row.expires_at is not None and row.expires_at <= now:
+        return None
+    return Token(row.id, row.name, row.role)
+
+
+def used(conn: Connection, token: str, now: datetime) -> None:
+    """Note that it was used just now, about once a minute."""
+    mine = (tokens.c.id == token) & (tokens.c.used_at.is_(None) | (tokens.c.used_at < now - USED_EVERY))
+    conn.execute(update(tokens).where(mine).values(used_at=now))
+
+
+def revoke(conn: Connection, dialect: Dialect, name: str, now: datetime, *, actor: str) -> int:
+    """Revoke the tokens of this name or id; how many there were."""
+    mine = tokens.c.revoked_at.is_(None) & (tokens.c.name == name)
+    if len(name) == 36:
+        mine = tokens.c.revoked_at.is_(None) & (tokens.c.id == name)
+    number = conn.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
+    if number:
+        actions.record(conn, dialect, now, actor=actor, name="token_revoked", target=name)
+    return number
+
+
+def all_of(conn: Connection) -> list[dict[str, Any]]:
+    """Every token without its digest, newest first."""
+    columns = [column for column in tokens.c if column.name != "digest"]
+    return [dict(row._mapping) for row in conn.execute(select(*columns).order_by(tokens.c.id.desc()))]
