@@ -1,0 +1,76 @@
+"""A paused queue gives no work: every worker knows at once, and what runs goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from trails import until
+
+from jobtrail import Context
+from jobtrail.job.model import Status
+from jobtrail.store import actions, queues
+from jobtrail.store.wake import QUEUES
+from jobtrail.testing import MovableClock, drain
+
+
+def set_paused(jobs, name, *, paused):
+    store = jobs.store
+
+    def operation(conn):
+        store.wake.need(QUEUES)
+        return queues.set_paused(conn, store.dialect, name, store.now(), paused=paused, actor="ann", reason="disk full")
+
+    return store.write(operation)
+
+
+def test_nothing_is_claimed_from_a_paused_queue(jobs):
+    @jobs.task
+    def work(ctx: Context) -> None:
+        """Nothing."""
+
+    kept, runs = work.using(queue="slow").enqueue(), work.enqueue()
+    assert set_paused(jobs, "slow", paused=True)
+    assert not set_paused(jobs, "slow", paused=True), "it is so already"
+    drain(jobs, queues=["slow", "default"])
+    assert (kept.refresh().status, runs.refresh().status) == (Status.PENDING, Status.COMPLETED)
+    assert set_paused(jobs, "slow", paused=False)
+    drain(jobs, queues=["slow", "default"])
+    assert kept.refresh().status is Status.COMPLETED
+
+
+def test_a_running_worker_is_told_at_once(make_jobs):
+    jobs = make_jobs(poll_interval=30.0)
+
+    @jobs.task
+    def work(ctx: Context) -> None:
+        """Nothing."""
+
+    worker = jobs.worker(beat=None)
+    jobs.service.make_ready()
+    thread = threading.Thread(target=lambda: asyncio.run(worker.run()))
+    thread.start()
+    until("it is ready", worker.ready.is_set)
+    try:
+        set_paused(jobs, "default", paused=True)
+        until("the worker knows", lambda: worker._slots.paused == {"default"})
+        job = work.enqueue()
+        set_paused(jobs, "default", paused=False)
+        until("it has run", lambda: job.refresh().status is Status.COMPLETED)
+    finally:
+        worker.stop()
+        thread.join()
+
+
+def test_what_waits_and_runs_in_each_queue(make_jobs):
+    jobs = make_jobs(clock=MovableClock())
+    jobs.task(name="work")(lambda: None)
+    jobs.task_named("work").enqueue_many([{}] * 3)
+    jobs.task_named("work").using(queue="slow", delay=60).enqueue()
+    set_paused(jobs, "slow", paused=True)
+    with jobs.store.read() as conn:
+        default, slow = queues.overview(conn, jobs.store.now())
+        (done,) = actions.newest(conn)
+    assert (default["name"], default["waiting"], default["due"], default["paused"]) == ("default", 3, 3, False)
+    assert (slow["name"], slow["waiting"], slow["due"], slow["paused"], slow["actor"]) == ("slow", 1, 0, True, "ann")
+    assert (done["name"], done["target"], done["actor"], done["reason"]) == ("queue_paused", "slow", "ann", "disk full")
