@@ -155,7 +155,7 @@ class _Beating:
     def start(self, worker: str) -> None:
         """Nothing to begin."""
 
-    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
+    def tick(self, running: Sequence[str], children: Sequence[int], told: dict[str, Any]) -> None:
         """Nothing to tell."""
 
     def written_within(self, seconds: float) -> bool:

@@ -8,9 +8,14 @@ import stat
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+
+from jobtrail import JobTrail
+from jobtrail.job.ids import new_id
+from jobtrail.store import workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +86,42 @@ def test_doctor_sees_a_dead_worker(jt: Command, submitted: Make, process: Start)
     answer = jt("doctor")
     assert answer.code == 1
     assert "1 marked as running on workers that are gone" in answer.out
+
+
+def test_doctor_says_what_a_worker_says_of_itself(jt: Command, url: str) -> None:
+    """C-69, C-70: read from the worker's row, by another process."""
+    jobs = JobTrail(url)
+    jobs.service.make_ready()
+    store, me, now = jobs.store, new_id(), jobs.store.now()
+    store.write(lambda conn: workers.register(conn, store.dialect, me, ["default"], 4, now))
+    assert jt("doctor").code == 0
+    told = {
+        "failing": {"upkeep": "ValueError: a bad row"},
+        "late": ["beat"],
+        "slots_lost": {"lost": 4, "of": 4, "by": ["a", "b", "c", "d"]},
+        "loop_blocked_since": now.timestamp() - 90,
+        "by": ["e"],
+        "store_away": {"since": (now - timedelta(seconds=100)).isoformat(), "until": now.isoformat(), "why": "gone"},
+    }
+    store.write(lambda conn: workers.note(conn, me, told))
+    store.write(lambda conn: workers.set_state(conn, me, "leaving"))
+    jobs.close()
+    answer = jt("doctor")
+    assert answer.code == 1
+    findings = {one["name"]: one for one in jt("doctor", "--json").json["findings"]}
+    who = f"worker …{me[-6:]} on "
+    for name, state, words in (
+        ("upkeep", "wrong", "its upkeep fails and is repeated: ValueError: a bad row"),
+        ("beat", "wrong", "its beat has not completed a pass for long"),
+        ("slots", "wrong", "4 of 4 slots are lost to bodies that do not stop: a, b, c, d"),
+        ("loop", "note", "its event loop has been blocked for 1:3"),
+        ("store", "note", "it was without the database for 1:40 until"),
+    ):
+        assert findings[name]["state"] == state
+        assert words in findings[name]["told"]
+        assert who[:8] in findings[name]["told"]
+        assert words in answer.out
+    assert "leaving: a body of it cannot be stopped" in findings["workers"]["told"]
 
 
 def test_without_an_application(bare: Command) -> None:

@@ -22,6 +22,7 @@ GOOD, NOTE, BAD = "ok", "note", "wrong"
 CLOCK_LIMIT = timedelta(seconds=2)
 WAIT_LIMIT = timedelta(minutes=5)
 OLD_TRANSACTION = timedelta(minutes=10)
+RECENT = timedelta(hours=1)
 LONG_WAL = 1 << 30  # bytes
 
 
@@ -46,6 +47,8 @@ class WorkerSeen:
     slots: int
     alive: bool
     told: str
+    state: str = "alive"
+    troubles: tuple[Finding, ...] = ()
 
 
 def examine(session: Session) -> int:
@@ -94,6 +97,7 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
             yield _tasks(session, jobs, conn)
             workers = _workers(conn, now)
             yield _told_workers(workers)
+            yield from _troubles(workers)
             yield _waiting(conn, now, workers)
             yield from _orphans(conn, workers)
             yield from _people(conn)
@@ -208,11 +212,12 @@ def _workers(conn: Connection, now: datetime) -> list[WorkerSeen]:
     from sqlalchemy import select
 
     from jobtrail.store.tables import beats, workers
+    from jobtrail.store.workers import ALIVE
 
     query = select(workers, beats.c.at.label("beat_at")).select_from(
         workers.outerjoin(beats, beats.c.worker == workers.c.id)
     )
-    found = conn.execute(query.where(workers.c.state == "alive").order_by(workers.c.started_at.desc()).limit(200))
+    found = conn.execute(query.where(workers.c.state.in_(ALIVE)).order_by(workers.c.started_at.desc()).limit(200))
     return [_judged(row, now) for row in found]
 
 
@@ -222,8 +227,49 @@ def _judged(row: Any, now: datetime) -> WorkerSeen:
     gone = _is_gone(row)
     quiet = row.beat_at is not None and now - row.beat_at > timedelta(seconds=20)
     told = "its process is gone" if gone else f"silent for {span(now - row.beat_at)}" if quiet else "alive"
-    queues = tuple(loads(row.queues))
-    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not quiet, told)
+    queues = tuple(loads(row.queues)) if row.state == "alive" else ()
+    troubles = () if gone else tuple(_troubles_of(row, now))
+    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not quiet, told, row.state, troubles)
+
+
+def _troubles_of(row: Any, now: datetime) -> Iterator[Finding]:
+    """What a worker says of its own health; it writes that only when it changes."""
+    told = loads(row.detail) if row.detail else {}
+    lost, away = told.get("slots_lost"), told.get("store_away")
+    for chore, why in told.get("failing", {}).items():
+        yield Finding(chore, BAD, f"its {chore} fails and is repeated: {why}", "its log, and that of the database, say more")
+    for chore in told.get("late", []):
+        yield Finding(chore, BAD, f"its {chore} has not completed a pass for long", "restart it; its jobs are given back")
+    if lost:
+        what = f"{lost['lost']} of {lost['of']} slots are lost to bodies that do not stop: {', '.join(lost['by'])}"
+        advice = "restart it (what runs there runs again), and give such tasks executor='process', which can be ended"
+        yield Finding("slots", BAD, what, advice)
+    if "loop_blocked_since" in told:
+        yield _blocked(told, now)
+    if away:
+        yield from _away(away, now)
+
+
+def _blocked(told: dict[str, Any], now: datetime) -> Finding:
+    from .text import span
+
+    since = timedelta(seconds=max(0.0, now.timestamp() - told["loop_blocked_since"]))
+    by = f" by job {', '.join(told['by'])}" if told.get("by") else ""
+    advice = "an async body must await: make it a plain function, or give it executor='process'"
+    return Finding("loop", NOTE, f"its event loop has been blocked for {span(since)}{by}", advice)
+
+
+def _away(away: dict[str, Any], now: datetime) -> Iterator[Finding]:
+    from datetime import datetime as moment
+
+    from .text import span
+
+    since, until = (moment.fromisoformat(text) if text else None for text in (away["since"], away["until"]))
+    if until is None:
+        yield Finding("store", BAD, f"it cannot write to the database: {away['why']}", "what it runs goes on, its ends wait")
+    elif since is not None and now - until < RECENT:
+        told = f"it was without the database for {span(until - since)} until {span(now - until)} ago, and goes on"
+        yield Finding("store", NOTE, told, None)
 
 
 def _is_gone(row: Any) -> bool:
@@ -235,6 +281,12 @@ def _is_gone(row: Any) -> bool:
     return row.process_start is not None and workers.process_start(row.pid) != row.process_start
 
 
+def _does(one: WorkerSeen) -> str:
+    if one.state == "alive":
+        return f"queues {', '.join(one.queues)}, {one.slots} slots"
+    return "stopping" if one.state == "stopping" else "leaving: a body of it cannot be stopped"
+
+
 def _told_workers(found: list[WorkerSeen]) -> Finding:
     from .text import tail
 
@@ -243,13 +295,22 @@ def _told_workers(found: list[WorkerSeen]) -> Finding:
     alive = [one for one in found if one.alive]
     dead = [one for one in found if not one.alive]
     parts = [
-        f"…{tail(one.id)} on {one.host} (pid {one.pid}, queues {', '.join(one.queues)}, {one.slots} slots)"
+        f"…{tail(one.id)} on {one.host} (pid {one.pid}, {_does(one)})"
         for one in alive
     ]
     parts += [f"…{tail(one.id)} on {one.host}: {one.told}" for one in dead[:5]]
     state = GOOD if alive else NOTE
     advice = None if alive else "start one: jobtrail --app module:object worker"
     return Finding("workers", state, f"{len(alive)} alive: {'; '.join(parts)}" if parts else "none", advice)
+
+
+def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
+    from .text import tail
+
+    for one in found:
+        for trouble in one.troubles:
+            told = f"worker …{tail(one.id)} on {one.host} (pid {one.pid}): {trouble.told}"
+            yield Finding(trouble.name, trouble.state, told, trouble.advice)
 
 
 # -- what waits, what was left -----------------------------------------------------------------------

@@ -52,8 +52,8 @@ class Beat(Protocol):
     def start(self, worker: str) -> None:
         """Begin to beat for this identity."""
 
-    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
-        """The loop turns; these jobs run, these executor children live."""
+    def tick(self, running: Sequence[str], children: Sequence[int], told: dict[str, Any]) -> None:
+        """The loop turns; these jobs run, these executor children live, and this is not well."""
 
     def written_within(self, seconds: float) -> bool:
         """Was a beat written lately? Else this process cannot judge others."""
@@ -63,6 +63,40 @@ class Beat(Protocol):
 
     def health(self) -> Health | None:
         """How the beat stands, where it is a chore of this process."""
+
+
+class Row:
+    """What stands about a worker in its row beside its beat; written when it has changed, and only then."""
+
+    def __init__(self, store: Store, interval: float) -> None:
+        self._store = store
+        self._blocked_after = blocked_after(interval)
+        self._written: dict[str, Any] = {}
+        self.heard_at = time.monotonic()
+        self.running: list[str] = []
+        self.told: dict[str, Any] = {}
+        self.blocked: dict[str, Any] = {}
+
+    def hear(self, running: Sequence[str], told: dict[str, Any]) -> None:
+        """The event loop turns."""
+        self.heard_at, self.running, self.told = time.monotonic(), list(running)[:5], told
+
+    def write(self, conn: Connection, worker: str) -> None:
+        """Beside a beat, in its transaction."""
+        self._look(conn, worker, time.monotonic() - self.heard_at)
+        detail = {**self.told, **self.blocked}
+        if detail != self._written:
+            workers.note(conn, worker, detail)
+            self._written = detail
+
+    def _look(self, conn: Connection, worker: str, silent: float) -> None:
+        if silent <= self._blocked_after:
+            self.blocked = {}
+        elif not self.blocked:
+            since = self._store.now().timestamp() - silent
+            # From the store: a body that blocks at its first breath is not in the worker's last word.
+            held = [job for job, _ in jobs.held_by(conn, worker)]
+            self.blocked = {"loop_blocked_since": since, "by": held[:5] or self.running}
 
 
 class ThreadBeat:
@@ -75,10 +109,12 @@ class ThreadBeat:
         self._written_at = float("-inf")
         self._chore: Chore | None = None
         self._conn: Connection | None = None
+        self._row = Row(store, interval)
 
     def start(self, worker: str) -> None:
         """Begin to beat for this identity."""
         self._worker = worker
+        self._row = Row(self._store, self._interval)
         self._written_at = time.monotonic()
         if self._chore is None:
             self._chore = Chore("beat", self._turn, self._interval)
@@ -89,13 +125,15 @@ class ThreadBeat:
             if self._conn is None:
                 self._conn = self._store.database.own_connection()
             workers.beat(self._conn, self._worker, self._store.now())
+            self._row.write(self._conn, self._worker)
         except BaseException:
             self._drop()
             raise
         self._written_at = time.monotonic()
 
-    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
-        """A thread lives and dies with its process, so there is nothing to tell it."""
+    def tick(self, running: Sequence[str], children: Sequence[int], told: dict[str, Any]) -> None:  # noqa: ARG002
+        """The loop turns; children die with this process."""
+        self._row.hear(running, told)
 
     def written_within(self, seconds: float) -> bool:
         """Was a beat written lately?"""
@@ -148,14 +186,14 @@ class ChildBeat:
         }
         self._say(json.dumps(orders))
 
-    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
+    def tick(self, running: Sequence[str], children: Sequence[int], told: dict[str, Any]) -> None:
         """Tell the child that the loop turns; a child that died is replaced."""
         if self._process is None:
             return  # not begun, or stopped
         if self._process.poll() is not None:
             _log.warning("the beat process ended and is started again")
             self.start(self._worker)
-        self._say(json.dumps({"running": list(running)[:5], "children": list(children)}))
+        self._say(json.dumps({"running": list(running)[:5], "children": list(children), "told": told}))
 
     def written_within(self, seconds: float) -> bool:
         """The child's word is in the store; asking there is what counts."""
@@ -207,12 +245,10 @@ class Watch:
         self.interval: float = orders["interval"]
         self.parent: int = orders["parent"]
         self.children: list[int] = []
-        self.running: list[str] = []
-        self.heard_at = time.monotonic()
+        self.row = Row(self.store, self.interval)
         self.beat_at = float("-inf")
         self.end_blocked: bool = orders.get("end_blocked", False)
         self.how = f"its worker's process {self.parent} is gone"
-        self.blocked = False
         self.stopped = False
         self._pidfd = _pidfd(self.parent)
         self._buffer = b""
@@ -252,9 +288,8 @@ class Watch:
             self._hear(json.loads(line))
 
     def _hear(self, said: dict[str, Any]) -> None:
-        self.heard_at = time.monotonic()
+        self.row.hear(said.get("running", self.row.running), said.get("told", self.row.told))
         self.stopped = self.stopped or bool(said.get("stop"))
-        self.running = said.get("running", self.running)
         self.children = said.get("children", self.children)
 
     def _beat_if_due(self) -> None:
@@ -264,26 +299,15 @@ class Watch:
         self.beat_at = now
         with self.store.read() as conn:
             workers.beat(conn, self.worker, self.store.now())
-            self._tell_blocked(conn, now)
-            over = self._over_its_time(conn, now) if self.end_blocked and self.blocked else None
+            self.row.write(conn, self.worker)
+            over = self._over_its_time(conn, now) if self.end_blocked and self.row.blocked else None
         if over is not None:
-            self._end_parent(over, now - self.heard_at)
-
-    def _tell_blocked(self, conn: Any, now: float) -> None:
-        blocked = now - self.heard_at > blocked_after(self.interval)
-        if blocked and not self.blocked:
-            since = self.store.now().timestamp() - (now - self.heard_at)
-            # From the store: a body that blocks at its first breath is not in the parent's last word.
-            held = [job for job, _ in jobs.held_by(conn, self.worker)]
-            workers.note(conn, self.worker, {"loop_blocked_since": since, "by": held[:5] or self.running})
-        elif self.blocked and not blocked:
-            workers.note(conn, self.worker, None)
-        self.blocked = blocked
+            self._end_parent(over, now - self.row.heard_at)
 
     def _over_its_time(self, conn: Any, now: float) -> str | None:
         """A job whose deadline passed while the loop was blocked, so that the worker could not stop it itself."""
         at = self.store.now()
-        since = at - timedelta(seconds=now - self.heard_at)
+        since = at - timedelta(seconds=now - self.row.heard_at)
         late = at - timedelta(seconds=MARGIN)
         return next((job for job, end in deadlines.of_worker(conn, self.worker) if since <= end <= late), None)
 

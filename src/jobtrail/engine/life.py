@@ -19,6 +19,7 @@ from jobtrail.store.wake import DEAD
 from . import spool
 from .beat import ChildBeat, ThreadBeat
 from .chores import Chore
+from .health import Condition
 from .rerun import subject
 from .upkeep import Upkeep
 
@@ -82,6 +83,7 @@ class Life:
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
         self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
         self._companions: list[Companion] = []
+        self.condition = Condition(store.now)
 
     def accompany(self, companion: Companion) -> None:
         """Something of the application lives as long as this life does, and takes on nothing more when it stops."""
@@ -94,12 +96,20 @@ class Life:
         self._register()
         self._beat.start(self.id)
         self._store.wake.subscribe(self._on_word)
-        with contextlib.suppress(StoreError):
-            spool.replay(self._store, self.id)
-            self._upkeep.run_once()  # what a predecessor on this host left is proven and taken over at once
+        self._look_at_once()
         self._chore.start()
         for companion in self._companions:
             companion.start()
+
+    def _look_at_once(self) -> None:
+        """What a predecessor on this host left is proven and taken over at once; where that fails, the chore repeats it."""
+        try:
+            spool.replay(self._store, self.id)
+            self._upkeep.run_once()
+        except StoreError:
+            pass
+        except Exception:
+            _log.exception("the first turn of upkeep failed and is repeated")
 
     def stopping(self) -> None:
         """Nothing new is claimed; readiness goes."""
@@ -147,7 +157,7 @@ class Life:
 
     def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
         """The event loop turns."""
-        self._beat.tick(running, children)
+        self._beat.tick(running, children, self.condition.told(self.health()))
 
     def health(self) -> list[Health]:
         """How the chores of this life stand."""

@@ -97,6 +97,7 @@ class Run:
     _retry: tuple[bool, tuple[float, str | None]] | None = None
     coroutine: asyncio.Task[Any] | None = None
     thread: InThread | None = None
+    asked_at: float | None = None  # monotonic: when it was asked to stop
     heir: Callable[[Run, ends.Ended], None] | None = None  # takes the end once the worker has left
     _hook_limit: asyncio.TimerHandle | None = None
 
@@ -114,6 +115,7 @@ class Run:
         if self.stop.cause is not None or self.body_ended:
             return
         self.stop.cause = cause.value
+        self.asked_at = time.monotonic()
         self._call_on_cancel()
         if self.remote is not None and not self._before_body:
             self.remote.stop(self, cause.value)
@@ -167,6 +169,11 @@ class Run:
         if why is not None:
             self.stop.noticed = True
             raise StopSignal(why)
+
+    def ignores_stop(self, patience: float) -> bool:
+        """A body in a thread that was asked to stop so many seconds ago and goes on: nobody can end it."""
+        asked = self.asked_at is not None and time.monotonic() - self.asked_at > patience
+        return asked and self.thread is not None and not self.thread.ended
 
     def abandon(self) -> None:
         """The worker waits no longer: a body in a process ends now; one in a thread cannot be ended."""

@@ -184,12 +184,18 @@ class Worker:
         while True:
             try:
                 if self.life is not None:
+                    self._say_what_is_lost(self.life)
                     self.life.tick(list(self.running)[:5], self.children())
                 for run in list(self.running.values()):
                     self._stop_where_stuck(run)
             except Exception:
                 _log.exception("a tick of the worker failed; the next one follows")
             await asyncio.sleep(TICK)
+
+    def _say_what_is_lost(self, life: Life) -> None:
+        patience = self.settings.cancel_timeout
+        lost = [job for job, run in self.running.items() if run.asked_at is not None and run.ignores_stop(patience)]
+        life.condition.slots_lost(lost, self.slots)
 
     def _stop_where_stuck(self, run: Run) -> None:
         limit = run.task.stall_timeout
@@ -215,6 +221,8 @@ class Worker:
             _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
         elif self.away is None:
             _log.error("a turn of the worker failed and is repeated", exc_info=error)
+        if self.away is None and self.life is not None and isinstance(error, StoreError):
+            self.life.condition.away(str(error) or type(error).__name__)
         self.away = str(error) or type(error).__name__
         first, longest = BACK_OFF
         delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
@@ -340,6 +348,8 @@ class Worker:
         if self.away is not None:
             _log.warning("the store is back")
             self.away = None
+            if self.life is not None:
+                self.life.condition.back()
 
     def _suspect_due(self) -> bool:
         """One that has ended and is not written yet still counts: if the process dies now, both are lost in it."""

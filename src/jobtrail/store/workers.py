@@ -95,7 +95,7 @@ def mark_dead(conn: Connection, worker: str, how: str, now: datetime, *, beat: i
 
 
 def note(conn: Connection, worker: str, detail: dict[str, Any] | None) -> None:
-    """Something to show about a living worker: that its loop is blocked, and by which jobs."""
+    """What is not well with a living worker: a blocked loop, failing chores, a store that was away, lost slots."""
     text = dumps(detail) if detail else None
     conn.execute(update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE)).values(detail=text))
 
@@ -132,7 +132,7 @@ def set_state(conn: Connection, worker: str, state: str) -> None:
 
 def stopped(conn: Connection, worker: str, now: datetime) -> None:
     """A worker ended in order."""
-    conn.execute(update(workers).where(workers.c.id == worker).values(state="stopped", stopped_at=now))
+    conn.execute(update(workers).where(workers.c.id == worker).values(state="stopped", stopped_at=now, detail=None))
 
 
 def add_submitter(conn: Connection, dialect: Dialect, submitter: str, now: datetime) -> None:
