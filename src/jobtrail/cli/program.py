@@ -74,7 +74,21 @@ class Grouped(TyperGroup):
 
 def program() -> typer.Typer:
     """All commands."""
-    from . import backfill, coverage, demonstrate, keep, look, metrics, plugins, schedules, serve, show, steer, submit
+    from . import (
+        backfill,
+        coverage,
+        demonstrate,
+        keep,
+        look,
+        metrics,
+        plugins,
+        questions,
+        schedules,
+        serve,
+        show,
+        steer,
+        submit,
+    )
 
     cli = typer.Typer(
         name="jobtrail",
@@ -87,7 +101,8 @@ def program() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    for part in (look, plugins, show, coverage, schedules, metrics, submit, steer, backfill, serve, keep, demonstrate):
+    looking = (look, plugins, show, questions, coverage, schedules, metrics)
+    for part in (*looking, submit, steer, backfill, serve, keep, demonstrate):
         part.add_to(cli)
     return cli
 

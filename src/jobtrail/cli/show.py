@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
     from jobtrail.store.events import Event
     from jobtrail.store.items import ItemRow
+    from jobtrail.store.questions import QuestionRow
+
+    from .chain import Chain
 
 LOG_TAIL = 15  # lines
 ITEMS_SHOWN = 10
@@ -74,6 +77,8 @@ class Seen:
     steps: list[dict[str, Any]]
     marked: frozenset[str]
     submitter: dict[str, Any] | None
+    questions: list[QuestionRow]
+    chain: Chain
 
 
 def show_job(
@@ -82,7 +87,7 @@ def show_job(
     traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="With the error's traceback.")] = True,
     log_lines: Annotated[int, typer.Option("--log-lines", min=0, help="How much of the log's end.")] = LOG_TAIL,
 ) -> None:
-    """One job: its state, its trail, its attempts, items, error, log and lineage."""
+    """One job: its state, questions, trail, attempts, items, error, log, chain and lineage."""
     jobs = session.open()
     seen = _read(jobs, jobs.get(job_id), log_lines)
     if session.as_json:
@@ -97,8 +102,10 @@ def show_job(
 def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
     from sqlalchemy import select
 
-    from jobtrail.store import runs, units
+    from jobtrail.store import questions, runs, units
     from jobtrail.store.tables import submitters
+
+    from . import chain
 
     row = job.row
     task = jobs.tasks.find(row.task)
@@ -113,10 +120,12 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
         )
         submitter = dict(found._mapping) if found else None
         before, after = _lineage(conn, row)
+        asked, chained = questions.of_job(conn, row.id), chain.read(conn, row)
     return Seen(
         job=job, row=row, now=jobs.store.now(), events=job.events(), counts=job.item_counts(),
         failed=job.items("failed", limit=ITEMS_SHOWN), progress=job.progress, log=log[-log_lines:] if log_lines else [],
         before=before, after=after, unit=unit, steps=steps, marked=task.secret if task else frozenset(), submitter=submitter,
+        questions=asked, chain=chained,
     )  # fmt: skip
 
 
@@ -142,7 +151,7 @@ def _lineage(conn: Any, row: JobRow) -> tuple[list[JobRow], list[JobRow]]:
 def timeline(row: JobRow, trail: list[Event]) -> list[Line]:
     """The trail with submission, start and success, which stand in the job's own columns."""
     lines = [Line(row.created_at, "submitted", "pending", row.actor, row.reason)]
-    lines += [Line(e.at, e.name, e.to_status, e.actor, e.reason, e.run_no) for e in trail]
+    lines += [Line(e.at, e.name, e.to_status, e.actor, e.reason or _follower(e), e.run_no) for e in trail]
     lines += [
         Line(a.started, "started", "running", "worker", None) for a in attempts(row, trail) if a.started is not None
     ]
@@ -154,6 +163,12 @@ def timeline(row: JobRow, trail: list[Event]) -> list[Line]:
         lines.append(Line(row.finished_at, "finished", row.status.value, "worker", None, row.run_no))
     order = {"submitted": 0, "started": 2}
     return sorted(lines, key=lambda line: (line.at, order.get(line.name, 1 if line.to == "running" else 3)))
+
+
+def _follower(event: Event) -> str | None:
+    if event.name != "followed":
+        return None
+    return " ".join(str(event.detail[name]) for name in ("task", "job") if event.detail.get(name))
 
 
 def attempts(row: JobRow, trail: list[Event]) -> list[Attempt]:
@@ -181,7 +196,7 @@ def _attempt_of(event: Event) -> Attempt | None:
         ended=event.at,
         outcome=outcome,
         worker=detail.get("worker"),
-        error=detail.get("error") or event.reason,
+        error=None if event.name == "asked" else detail.get("error") or event.reason,
         next_at=moment_type.fromisoformat(planned) if planned else None,
     )
 
@@ -192,8 +207,9 @@ def _attempt_of(event: Event) -> Attempt | None:
 def _as_json(seen: Seen) -> dict[str, Any]:
     from jobtrail.job.failure import mask_urls
 
+    from . import chain
     from .text import iso
-    from .views import error_sentence, event_json, item_json, job_json
+    from .views import error_sentence, event_json, item_json, job_json, question_json
 
     answer = job_json(seen.row, seen.marked)
     answer["items"] = seen.counts
@@ -215,6 +231,8 @@ def _as_json(seen: Seen) -> dict[str, Any]:
     answer["steps"] = [{**step, "at": iso(step["at"])} for step in seen.steps]
     answer["log_tail"] = [mask_urls(line) for line in seen.log]
     answer["unit_text"] = seen.unit.text if seen.unit else None
+    answer["questions"] = [question_json(one, seen.marked) for one in seen.questions]
+    answer |= chain.as_json(seen.chain)
     answer["reran"] = [{"id": one.id, "status": one.status.value, "mode": one.mode} for one in seen.before]
     answer["reruns"] = [{"id": one.id, "status": one.status.value, "mode": one.mode} for one in seen.after]
     answer["submitted_by"] = {**seen.submitter, "at": iso(seen.submitter["at"])} if seen.submitter else None
@@ -229,11 +247,13 @@ def _print(session: Session, seen: Seen, *, traceback: bool) -> None:
 
     session.console.print(_headline(seen), soft_wrap=True)
     session.console.print(pairs(_facts(seen)))
+    _print_questions(session, seen)
     _print_timeline(session, seen)
     _print_attempts(session, seen)
     _print_items(session, seen)
     _print_error(session, seen, traceback=traceback)
     _print_log(session, seen)
+    _print_chain(session, seen)
     _print_lineage(session, seen)
 
 
@@ -331,13 +351,23 @@ def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
         facts.append(
             ("submitted by", f"{who['program'] or '?'} on {who['host']} (pid {who['pid']}, {who['user'] or '?'})")
         )
-    if row.started_at and row.status.value != "pending":
+    if row.started_at and row.status.value != "pending" and not row.status.value.startswith("awaiting_"):
         facts.append(("took" if row.finished_at else "runs for", span((row.finished_at or seen.now) - row.started_at)))
     if row.body_running:
         facts.append(("beware", "the end was forced, its body still runs"))
     if row.waits_for:
         facts.append(("waits for", row.waits_for))
     return facts
+
+
+def _print_questions(session: Session, seen: Seen) -> None:
+    """What is open comes first, above all that has been."""
+    from .questions import print_question
+
+    if seen.questions:
+        _heading(session, "Questions")
+        for one in sorted(seen.questions, key=lambda one: one.state != "open"):
+            print_question(session, one, seen.now, seen.marked)
 
 
 def _print_timeline(session: Session, seen: Seen) -> None:
@@ -442,6 +472,14 @@ def _print_log(session: Session, seen: Seen) -> None:
         _heading(session, "Log (end)")
         for line in seen.log:
             session.say(clean_lines(mask_urls(line)))
+
+
+def _print_chain(session: Session, seen: Seen) -> None:
+    from . import chain
+
+    if seen.chain:
+        _heading(session, "Chain")
+        chain.show(session, seen.row, seen.chain)
 
 
 def _print_lineage(session: Session, seen: Seen) -> None:

@@ -32,6 +32,9 @@ def rerun(
     mode: Annotated[str, typer.Option("--mode", "-m", help="full, failed_items or resume.")] = "full",
     file: Annotated[Path | None, typer.Option("--file", help="A corrected input file.")] = None,
     if_active: Annotated[str, typer.Option("--if-active", help="raise or queue.")] = "raise",
+    with_successors: Annotated[
+        bool, typer.Option("--with-successors", help="What was declared to follow the job follows the new one, too.")
+    ] = False,
     actor: ActorOption = None,
     reason: ReasonOption = None,
     wait: WaitOption = False,
@@ -41,8 +44,8 @@ def rerun(
     old = jobs.get(job_id)
     jobs.service.make_ready()
     new = old.rerun(
-        mode, file=str(file) if file else None, if_active=if_active, reason=reason, actor=actor_or_me(actor),
-        submitter=jobs.service.submitter,
+        mode, file=str(file) if file else None, if_active=if_active, with_successors=with_successors, reason=reason,
+        actor=actor_or_me(actor), submitter=jobs.service.submitter,
     )  # fmt: skip
     return answer_with(session, jobs, new, f"re-runs …{old.id[-8:]}", wait=wait)
 

@@ -95,7 +95,8 @@ def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> PlainTab
 
 
 def _took(row: ListRow, now: datetime) -> str:
-    if row.started_at is None or row.status.value == "pending":
+    status = row.status.value
+    if row.started_at is None or status == "pending" or status.startswith("awaiting_"):
         return ""
     return span((row.finished_at or now) - row.started_at)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.job.failure import mask_urls
 from jobtrail.job.model import JobRow
 
-from .masking import masked
+from .masking import MASK, is_secret, masked
 from .text import clean, iso, short, tail
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jobtrail.store.events import Event
     from jobtrail.store.items import ItemRow
+    from jobtrail.store.questions import QuestionRow
     from jobtrail.store.search import ListRow
 
 COLOURS = {
@@ -100,6 +101,57 @@ def event_json(event: Event) -> dict[str, Any]:
     }
 
 
+def question_json(row: QuestionRow, marked: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A question for programs: as it was asked, and what became of it."""
+    return {
+        "id": row.id,
+        "job": row.job_id,
+        "name": row.name,
+        "text": mask_urls(row.text),
+        "kind": row.kind,
+        "state": row.state,
+        "schema": parsed(row.schema),
+        "mapping": mapping_json(row, marked),
+        "asked_at": iso(row.asked_at),
+        "expires_at": iso(row.expires_at),
+        "has_default": row.default is not None,
+        "default": answer_json(row, row.default, marked),
+        "remember": row.remember,
+        "answer": answer_json(row, row.answer, marked),
+        "closed_at": iso(row.closed_at),
+        "actor": row.actor,
+        "reason": mask_urls(row.reason) if row.reason else None,
+    }
+
+
+def mapping_json(row: QuestionRow, marked: frozenset[str] = frozenset()) -> dict[str, Any] | None:
+    """Columns, targets and proposal of a mapping; None for another question. Samples of secrets are masked."""
+    detail: dict[str, Any] | None = parsed(row.detail)
+    for column in detail["columns"] if detail else ():
+        hidden = is_secret(column["name"], marked)
+        column["samples"] = [MASK if hidden else mask_urls(sample) for sample in column["samples"]]
+    return detail
+
+
+def answer_json(row: QuestionRow, text: str | None, marked: frozenset[str] = frozenset()) -> Any:
+    """An answer without its secrets; that of a mapping has only names of columns."""
+    value = parsed(text)
+    return value if row.kind == "mapping" else masked(value, marked)
+
+
+def deadline(row: QuestionRow, now: datetime) -> str:
+    """How long a question can be answered: ``in 3 h``, ``over``; nothing where there is no deadline."""
+    if row.expires_at is None:
+        return ""
+    seconds = (row.expires_at - now).total_seconds()
+    if seconds <= 0:
+        return "over"
+    for length, most, unit in ((1, 90, "s"), (60, 90, "min"), (3600, 48, "h")):
+        if (number := max(round(seconds / length), 1)) < most:
+            return f"in {number} {unit}"
+    return f"in {round(seconds / 86_400):,} d"
+
+
 def file_name(text: str | None) -> str | None:
     """The name of the input file, from what is stored of it or the name itself."""
     found = parsed(text)
@@ -124,6 +176,8 @@ def told(row: JobRow | ListRow, now: datetime, length: int = 90) -> str:
     status = row.status.value
     if status == "pending":
         return _pending(row, now, length)
+    if status.startswith("awaiting_"):
+        return f"asks a person: jobtrail answer {tail(row.id)}"
     if status in {"failed", "interrupted", "cancelling"} and row.error:
         return short(mask_urls(error_sentence(row.error)), length)
     if row.note:

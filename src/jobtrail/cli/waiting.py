@@ -24,7 +24,7 @@ def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
     if session.errors.is_terminal:
         _with_bar(session, job)
     else:
-        _quietly(job)
+        _quietly(session, job)
     row, now = job.refresh().row, jobs.store.now()
     if session.as_json:
         session.json({**job_json(row), "created": job.created})
@@ -35,9 +35,19 @@ def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
     return 0 if row.status.value in GOOD else 1
 
 
-def _quietly(job: Job) -> None:
+def _quietly(session: Session, job: Job) -> None:
+    asked: set[int] = set()
     while job.refresh().row.active:
+        _tell_that_it_asks(session, job, asked)
         time.sleep(POLL)
+
+
+def _tell_that_it_asks(session: Session, job: Job, asked: set[int]) -> None:
+    """Once for each question, and a run asks one at most: the wait would be endless for somebody who does not know."""
+    row = job.row
+    if row.status.value.startswith("awaiting_") and row.run_no not in asked:
+        asked.add(row.run_no)
+        session.hint(f"{named(row)} {told(row, row.created_at)}")
 
 
 def _with_bar(session: Session, job: Job) -> None:
@@ -45,10 +55,11 @@ def _with_bar(session: Session, job: Job) -> None:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(),
                TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn())  # fmt: skip
-    begun = time.monotonic()
+    begun, asked = time.monotonic(), set[int]()
     with Progress(*columns, console=session.errors, transient=True) as bar:
         line = bar.add_task(short(job.row.task, 40), total=None, told="")
         while job.refresh().row.active:
+            _tell_that_it_asks(session, job, asked)
             bar.update(line, **_state(job, time.monotonic() - begun))
             time.sleep(POLL)
 

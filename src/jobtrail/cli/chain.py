@@ -1,0 +1,186 @@
+"""The chain of a job: what it came from, what follows it, and the groups that it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.job.follow import ENDS
+
+from .text import clean, short, span, tail
+from .views import named, status_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import JobRow
+
+    from .session import Session
+
+MOST_ABOVE = 20
+MOST_BELOW = 100
+
+
+@dataclass(slots=True)
+class Follower:
+    """What was declared to follow a job or a group, as the store tells it; ``row`` where it has come and is still kept."""
+
+    told: dict[str, Any]
+    row: JobRow | None
+    following: list[Follower]
+
+
+@dataclass(slots=True)
+class Chain:
+    """What was read: jobs and groups above, oldest first; followers; groups with their followers."""
+
+    above: list[JobRow | dict[str, Any]]
+    below: list[Follower]
+    groups: list[tuple[dict[str, Any], list[Follower]]]
+
+    def __bool__(self) -> bool:
+        """Is there anything to tell?"""
+        return bool(self.above or self.below or self.groups)
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+def read(conn: Connection, row: JobRow) -> Chain:
+    """The chain of one job."""
+    from jobtrail.store import follow
+
+    room = [MOST_BELOW]
+    below = _followers(conn, follow.of_job(conn, row.id), room)
+    groups = [found for one in follow.groups_of_job(conn, row.id) if (found := follow.group_of(conn, one)) is not None]
+    return Chain(_above(conn, row), below, [(one, _followers(conn, one["following"], room)) for one in groups])
+
+
+def _above(conn: Connection, row: JobRow) -> list[JobRow | dict[str, Any]]:
+    from jobtrail.store import follow, jobs
+
+    found: list[JobRow | dict[str, Any]] = []
+    parent = row.parent
+    while parent is not None and len(found) < MOST_ABOVE:
+        job = jobs.get(conn, parent)
+        one = job if job is not None else follow.group_of(conn, parent)
+        if one is None:
+            break
+        found.insert(0, one)
+        parent = job.parent if job is not None else None
+    return found
+
+
+def _followers(conn: Connection, declared: list[dict[str, Any]], room: list[int]) -> list[Follower]:
+    from jobtrail.store import follow, jobs
+
+    found = []
+    for one in declared:
+        if room[0] <= 0:
+            break
+        room[0] -= 1
+        row = jobs.get(conn, one["job"]) if one["job"] else None
+        below = _followers(conn, follow.of_job(conn, row.id), room) if row is not None else []
+        found.append(Follower(one, row, below))
+    return found
+
+
+# -- for programs ------------------------------------------------------------------------------------
+
+
+def as_json(chain: Chain) -> dict[str, Any]:
+    """The three parts by name."""
+    return {
+        "ancestors": [_above_json(one) for one in chain.above],
+        "successors": [_follower_json(one) for one in chain.below],
+        "groups": [
+            {**_group_json(group), "following": [_follower_json(one) for one in below]} for group, below in chain.groups
+        ],
+    }
+
+
+def _above_json(one: JobRow | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(one, dict):
+        return {"group": one["id"], "name": one["name"], "outcome": one["outcome"]}
+    return {"id": one.id, "task": one.task, "status": one.status.value}
+
+
+def _follower_json(one: Follower) -> dict[str, Any]:
+    told, successor = one.told, one.told["successor"]
+    return {
+        **{name: told[name] for name in ("task", "on", "state", "job", "reason")},
+        "status": one.row.status.value if one.row is not None else None,
+        "seconds_later": successor.wait,
+        "at": successor.at,
+        "successors": [_follower_json(below) for below in one.following],
+    }
+
+
+def _group_json(group: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": group["id"],
+        "name": group["name"],
+        "total": group["total"],
+        "ended": sum(number for status, number in group["counts"].items() if status is not None),
+        "outcome": group["outcome"],
+    }
+
+
+# -- for people --------------------------------------------------------------------------------------
+
+
+def show(session: Session, row: JobRow, chain: Chain) -> None:
+    """Draw it: above, the job itself, below."""
+    depth = 0
+    for one in (*chain.above, row):
+        lead = "   " * (depth - 1) + "└─ " if depth else ""
+        if isinstance(one, dict):
+            session.say(lead, _group_words(one))
+        else:
+            mark = ("  ← this job", "bold") if one.id == row.id else ("", "")
+            session.say(lead, f"{named(one)}  ", status_text(one.status.value), mark)
+        depth += 1
+    for parts in _tree(chain.below, "   " * (depth - 1)):
+        session.say(*parts)
+    for group, below in chain.groups:
+        session.say("member of ", _group_words(group))
+        for parts in _tree(below, ""):
+            session.say(*parts)
+
+
+def _group_words(group: dict[str, Any]) -> str:
+    told = _group_json(group)
+    name = f" '{short(told['name'], 60)}'" if told["name"] else ""
+    stand = f"{told['outcome']}, {told['total']:,} jobs"
+    if told["outcome"] is None:
+        stand = f"{told['ended']:,} of {told['total']:,} jobs have ended"
+    return clean(f"group{name} (…{tail(told['id'])}): {stand}")
+
+
+def _tree(followers: list[Follower], indent: str) -> Iterator[list[Any]]:
+    for place, one in enumerate(followers, 1):
+        last = place == len(followers)
+        yield [f"{indent}{'└─' if last else '├─'} ", (_on(one), "dim"), *_words(one)]
+        yield from _tree(one.following, f"{indent}{'   ' if last else '│  '}")
+
+
+def _on(one: Follower) -> str:
+    ends, successor = one.told["on"], one.told["successor"]
+    later = f", {span(successor.wait)} later" if successor.wait else f", at {successor.at}" if successor.at else ""
+    return f"on {'any' if len(ends) == len(ENDS) else ' or '.join(ends)}{later}: "
+
+
+def _words(one: Follower) -> Iterator[Any]:
+    if one.row is not None:
+        yield f"{named(one.row)}  "
+        yield status_text(one.row.status.value)
+        return
+    told = one.told
+    yield clean(told["task"])
+    yield (f"  {told['state']}", {"waiting": "cyan", "refused": "red"}.get(told["state"], "dim"))
+    if told["state"] == "submitted":
+        yield (f" as {told['job']}, which is gone", "dim")
+    elif told["reason"]:
+        yield (f": {short(told['reason'], 200)}", "dim")
