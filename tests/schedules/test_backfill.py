@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from trails import event, names, until
@@ -13,7 +14,7 @@ from trails import event, names, until
 from jobtrail import AlreadyActive, Context, JobTrail
 from jobtrail.schedules import filling
 from jobtrail.schedules.backfill import TASK
-from jobtrail.testing import drain
+from jobtrail.testing import MovableClock, drain
 
 YEAR = {"first": "2013-01", "last": "2013-06"}
 
@@ -81,8 +82,6 @@ class Working:
         self.thread = threading.Thread(target=lambda: self.work(jobs, worker), daemon=True)
 
     def work(self, jobs, worker):
-        import asyncio
-
         async def forever():
             self.worker = jobs.worker(**{"beat": None, **worker})
             self.ready.set()
@@ -147,10 +146,17 @@ def test_it_sleeps_longer_the_longer_its_units_take(jobs, world):
     now = jobs.store.now()
     fill = filling.Filling.__new__(filling.Filling)
     fill._store, fill._ctx = jobs.store, type("Ctx", (), {"set_progress": lambda self, **_: None})()
-    from datetime import timedelta
-
     pauses = [fill._pause(0, 9, [now - timedelta(seconds=age), now]).seconds for age in (0, 10, 1000)]
     assert pauses == [pytest.approx(0.2), pytest.approx(5, abs=0.5), 60.0]
+
+
+def test_the_end_of_a_unit_wakes_it(make_jobs):
+    """By a clock that stands still it would sleep for ever."""
+    jobs = make_jobs(clock=MovableClock())
+    parent = World(jobs).fill(parallel=2)
+    drain(jobs, slots=1)
+    assert parent.refresh().status == "completed"
+    assert names(parent).count("snoozed") <= 6
 
 
 def test_it_runs_where_its_units_run(jobs):
@@ -248,6 +254,24 @@ def test_a_unit_that_others_took_meanwhile_is_waited_for_or_left_to_them(jobs, w
         "s 2013-04": f"active with other arguments: job {taken[1].id}",
     }
     assert max(Counter(world.ran).values()) == 1
+
+
+def test_a_unit_that_was_completed_between_the_look_and_the_submission_is_not_run(jobs, world, monkeypatch):
+    other = world.load.using(source="s", period="2013-06").enqueue().cancel()
+    parent = world.fill()
+    plain = filling.Filling._after_arguments
+
+    def completed_just_now(self, unit, *rest):
+        if unit.position == 0:
+            done = f"UPDATE jobtrail_units SET outcome = 'success', job_id = '{other.id}' WHERE unit = '{other.row.unit}'"
+            with jobs.store.database.connect() as conn, conn.begin():
+                conn.exec_driver_sql(done)
+        return plain(self, unit, *rest)
+
+    monkeypatch.setattr(filling.Filling, "_after_arguments", completed_just_now)
+    run(jobs)
+    assert "2013-06" not in world.ran
+    assert [item.reason for item in parent.refresh().items("skipped")] == [f"complete meanwhile, by job {other.id}"]
 
 
 def test_a_unit_whose_body_was_left_running_is_waited_for(jobs, world):
@@ -487,4 +511,3 @@ def test_the_words_of_the_trail(jobs, world):
         assert (progress["done"], progress["total"], progress["message"]) == (0, 6, "2 under way")
         world.gate.set()
         parent.wait(30)
-    time.sleep(0)

@@ -79,9 +79,10 @@ def start(url: str, diary: Path, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=variables, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_a_worker_is_killed_twice_in_the_middle(jobs, url, diary, tmp_path):
+@pytest.mark.parametrize("kills", [(4,), pytest.param((1, 4, 7), marks=pytest.mark.long)])
+def test_workers_are_killed_in_the_middle(jobs, url, diary, tmp_path, kills):
     parent = jobs.backfill("load", **RANGE, args={"airport": "x", "seconds": 0.15}, parallel=4)
-    for enough in (3, 7):
+    for enough in kills:
         worker = start(url, diary, tmp_path)
         try:
             until(f"{enough} units are complete", lambda: len(jobs.find("task:load status:completed")) >= enough, timeout=40)

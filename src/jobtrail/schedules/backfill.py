@@ -370,9 +370,10 @@ def submit(
         raise InvalidOption(message)
     made = task if isinstance(task, BackfillPlan) else plan(service, task, **selection)
     target = service.tasks.get(made.selection.task)
+    first, last = Period.parse(made.selection.first), Period.parse(made.selection.last)
     using = Using(
         source=_own_source(made.selection),
-        period=(Period.parse(made.selection.first).start, Period.parse(made.selection.last).end),
+        period=Period(first.start, last.end, first.zone),
         queue=target.queue,
         priority=target.priority,
         actor=actor,
