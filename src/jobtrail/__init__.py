@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .job.period import Period
     from .job.retry import Retry
     from .plugins.plugin import Plugin
+    from .schedules.rules import calendar, cron, every
 
 __version__ = "0.1.0"
 
@@ -77,6 +78,7 @@ _HOMES = {
     ".job.period": ("Period",),
     ".job.retry": ("Retry",),
     ".plugins.plugin": ("Plugin",),
+    ".schedules.rules": ("calendar", "cron", "every"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -117,6 +119,9 @@ __all__ = [
     "UnknownTask",
     "UsageError",
     "__version__",
+    "calendar",
+    "cron",
+    "every",
 ]
 
 
