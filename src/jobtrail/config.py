@@ -32,6 +32,7 @@ class Settings:
     graceful_shutdown_timeout: float = 25.0
     cancel_timeout: float = 5.0
     hook_timeout: float = 10.0
+    spool_after: float = 60.0
     put_back_delay: float = 30.0
     put_back_limit: int = 10
     submit_retry_seconds: float = 10.0

@@ -1,4 +1,4 @@
-"""Ends that the store would not take before the worker had to leave: kept, and written by the next one."""
+"""Ends that the store would not take: kept in a file, and written once, by the next worker or by whoever finds this one dead."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ import asyncio
 import sqlite3
 import stat
 import threading
+import time
+from dataclasses import fields
+from datetime import UTC, datetime
 
 import pytest
-from trails import names
+from making import Maker, subject
+from trails import names, until
 
 from jobtrail import Context, JobTrail
 from jobtrail.engine import spool, worker
-from jobtrail.store import database
+from jobtrail.engine.rerun import subject as subject_of
+from jobtrail.engine.settle import Ended
+from jobtrail.engine.upkeep import Upkeep
+from jobtrail.errors import StoreUnavailable
+from jobtrail.job import moves
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.model import Status
+from jobtrail.job.moves import Move
+from jobtrail.store import database, workers
+from jobtrail.store.items import Recorded
+from jobtrail.store.runs import LogChunk, Progress, Records
 
 
 @pytest.fixture
@@ -76,14 +90,160 @@ def test_what_was_given_away_meanwhile_is_refused(sqlite_url, impatient):
 
     asyncio.run(burst())
     row = job.refresh().row
-    from jobtrail.engine.rerun import subject
-    from jobtrail.engine.settle import Ended
-    from jobtrail.job import moves
-    from jobtrail.job.model import Status
-
-    late = moves.finished(subject(row), row.finished_at, Status.COMPLETED, result='"old"')
+    late = moves.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
     spool.keep(jobs.store, [Ended(late)])
     assert spool.replay(jobs.store, "w") == 0
     assert job.refresh().result() == "new"
     assert list(spool.folder_of(jobs.store).parent.glob("*-spool")) == []
     jobs.close()
+
+
+def test_nothing_of_an_end_is_left_out_of_the_file(jobs):
+    now = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    move = Move(
+        "finished", "j", 3, (Status.RUNNING, Status.CANCELLING), Status.PARTIAL, {"finished_at": now, "note": "\udc80"},
+        actor="engine", reason="r", unit="u", keeps_unit=True, detail={"attempt": 1}, asks={"name": "q"},
+        follow=({"task": "next", "on": "any"},),
+    )  # fmt: skip
+    records = Records(
+        "j", 3, "g", [Recorded("l", "k", 0, ItemOutcome.FAILED, "why", "ValueError")], Progress(1.5, 1, 2, "m", "{}"),
+        [LogChunk(0, 1, 2, "text", 4)], [7], [("input_changed", "both")],
+    )  # fmt: skip
+    assert all(getattr(move, f.name) != f.default for f in fields(Move)), "each field says something"
+    one = Ended(move, records, ("g", (1, 2, 3)), line=("stuck", "no sign"))
+    path = spool.keep(jobs.store, [one, Ended(move)])
+    assert spool._read(path) == [one, Ended(move)]
+
+
+def maker_of(jobs):
+    jobs.service.make_ready()
+    maker = Maker(jobs.store)
+    jobs.store.write(
+        lambda conn: workers.register(conn, jobs.store.dialect, maker.worker, ["default"], 20, jobs.store.now())
+    )
+    return maker
+
+
+@pytest.fixture(autouse=True)
+def _own_state_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+class Beat:
+    def written_within(self, seconds):
+        return True
+
+
+def test_who_finds_a_worker_dead_writes_its_ends_before_its_jobs_run_again(jobs):
+    """C-43: killed while the store was away; the work was done, so it is not repeated."""
+    jobs.task(name="work")(lambda: "again")
+    maker = maker_of(jobs)
+    done, lost = (jobs.task_named("work").enqueue() for _ in range(2))
+    claims = {claim.id: claim for claim in maker.claim()}
+    ended = moves.finished(subject(claims[done.id]), jobs.store.now(), Status.COMPLETED, result='"once"')
+    path = spool.keep(jobs.store, [Ended(ended)], maker.worker)
+    upkeep = Upkeep(jobs.store, jobs.tasks, jobs.settings, Beat(), lambda: "me")
+    other = maker_of(jobs)
+    third = jobs.task_named("work").enqueue()
+    other.claim()
+    jobs.store.write(lambda conn: workers.mark_dead(conn, other.worker, "gone", jobs.store.now()))
+    upkeep.run_once(0.0)
+    assert third.refresh().status == "pending"
+    assert path.exists(), "who lives writes its own"
+    jobs.store.write(lambda conn: workers.mark_dead(conn, maker.worker, "gone", jobs.store.now()))
+    upkeep.run_once(2.0)
+    assert (done.refresh().status, done.result(), lost.refresh().status) == ("completed", "once", "pending")
+    assert not path.parent.exists()
+
+
+def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, monkeypatch, caplog):
+    jobs.task(name="work")(lambda: "again")
+    maker = maker_of(jobs)
+    good, bad = (jobs.task_named("work").enqueue() for _ in range(2))
+    claims = {claim.id: claim for claim in maker.claim()}
+    ends = [
+        Ended(moves.finished(subject(claims[one.id]), jobs.store.now(), Status.COMPLETED, result='"x"'))
+        for one in (good, bad)
+    ]
+    path = spool.keep(jobs.store, ends)
+    settle = spool.settle
+
+    def fails(conn, store, ended, *rest):
+        if any(one.move.job_id == bad.id for one in ended):
+            raise ZeroDivisionError("a bad row")
+        return settle(conn, store, ended, *rest)
+
+    monkeypatch.setattr(spool, "settle", fails)
+    assert spool.replay(jobs.store, "me") == 1
+    assert (good.refresh().status, bad.refresh().status) == ("completed", "running")
+    assert path.with_suffix(".bad").exists(), "nothing is thrown away"
+    assert spool.replay(jobs.store, "me") == 0
+    assert "could not be stored as it was kept" in caplog.text
+
+
+def test_another_may_have_written_the_file_meanwhile(jobs, tmp_path):
+    jobs.service.make_ready()
+    assert spool._replay(jobs.store, "me", tmp_path / "gone.jsonl") == 0
+
+
+async def test_what_waits_for_too_long_is_kept_in_a_file_too(make_jobs, monkeypatch):
+    monkeypatch.setattr(worker, "BACK_OFF", (0.01, 0.05))
+    jobs, away, go = make_jobs(spool_after=0.3), threading.Event(), threading.Event()
+
+    @jobs.task
+    def work(n):
+        assert go.wait(20)
+        return n
+
+    found = [work.enqueue(n=n) for n in range(3)]
+    await asyncio.to_thread(jobs.service.make_ready)
+    plain = jobs.store.awrite
+
+    async def awrite(*args, **rest):
+        if away.is_set():
+            raise StoreUnavailable("the server has gone")
+        return await plain(*args, **rest)
+
+    def kept():
+        return [one for path in spool.folder_of(jobs.store).glob("*.jsonl") for one in spool._read(path)]
+
+    monkeypatch.setattr(jobs.store, "awrite", awrite)
+    async with jobs.running(beat=None):
+        await asyncio.to_thread(until, "all run", lambda: {str(job.refresh().status) for job in found} == {"running"})
+        away.set()
+        went = time.monotonic()
+        go.set()
+        await asyncio.to_thread(until, "they are kept", lambda: {one.move.job_id for one in kept()} == {job.id for job in found})
+        assert time.monotonic() - went >= 0.3, "a short outage costs no file"
+        away.clear()
+        await asyncio.to_thread(until, "they are written", lambda: {str(job.refresh().status) for job in found} == {"completed"})
+        await asyncio.to_thread(until, "the file is gone", lambda: not spool.folder_of(jobs.store).exists())
+    assert [names(job) for job in found] == [[], [], []], "each was written once"
+
+
+def test_very_many_are_kept_at_once(jobs, monkeypatch):
+    monkeypatch.setattr(spool, "MOST", 3)
+    jobs.service.make_ready()
+    move = Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {})
+    waiting = spool.Waiting(jobs.store, "w", after=60.0)
+    assert not waiting.look([])
+    assert not waiting.look([Ended(move)] * 2)
+    assert waiting.look([Ended(move)] * 3)
+    assert not waiting.look([Ended(move)] * 3), "nothing new"
+    assert waiting.look([Ended(move)] * 4)
+    (path,) = spool.folder_of(jobs.store).glob("*")
+    assert path.name == "w.jsonl"
+    waiting.written()
+    assert not path.exists()
+
+
+def test_a_disk_that_is_full_does_not_end_the_worker(jobs, monkeypatch, caplog):
+    jobs.service.make_ready()
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(spool, "keep", full)
+    waiting = spool.Waiting(jobs.store, "w", after=0.0)
+    assert not waiting.look([Ended(Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {}))])
+    assert "cannot be kept in a file either" in caplog.text

@@ -102,3 +102,27 @@ def test_c59_the_database_blinks_in_the_middle_of_a_recovery(
 
 def _recovered(one: Fleet) -> int:
     return sum(1 for row in one.rows().values() if row.status == "pending" or row.run_no > 1)
+
+
+def test_c43_killed_while_the_store_stays_away_what_was_done_is_not_repeated(
+    own_url: str, own_server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with fleet(own_url, tmp_path, spool_after=0.5, beat_interval=1.0, silent_after=4.0) as one:
+        one.start("-q", "nothing")  # survives, and finds the other one dead
+        dying = one.start()
+        jobs = [one.submit("quick", seconds=2.0) for _ in range(10)]
+        until("all run", lambda: len(one.diary("start")) == 10)
+        own_server.stop()
+        until("all have ended", lambda: len(one.diary("end")) == 10)
+        until("their ends are kept", lambda: _kept_ends(tmp_path) == 10)
+        dying.kill()
+        own_server.start()
+        until("they are written", lambda: {one.rows()[job].status for job in jobs} == {"completed"}, timeout=40)
+        assert {one.rows()[job].run_no for job in jobs} == {1}
+        once_each(one, jobs)
+        until("the file is gone", lambda: _kept_ends(tmp_path) == 0)
+
+
+def _kept_ends(folder: Path) -> int:
+    return sum(len(path.read_text().splitlines()) for path in (folder / "state").rglob("*.jsonl"))

@@ -119,11 +119,13 @@ class Afterlife:
             try:
                 more = self._worker.store.write(partial(self._settle, one))
             except StoreUnavailable:
+                self._worker.waiting.look(list(self._ended))
                 raise
             except Exception as error:
                 _log.exception("the end of job %s could not be stored as it is", one.move.job_id)
                 more = bare(one, error)
             self._ended[:1] = [] if more is None else [more]
+        self._worker.waiting.written()
 
     def _settle(self, one: Ended, conn: Connection) -> Ended | None:
         """Write an end; what is left of it where it was refused."""

@@ -98,5 +98,6 @@ class Leaving:
             else:
                 return True
         kept = await asyncio.to_thread(spool.keep, worker.store, worker._ended)
+        worker.waiting.written()  # the file of its life is not needed beside this one
         _log.error("the store stayed away; %d ends are kept in %s", len(worker._ended), kept)
         return False

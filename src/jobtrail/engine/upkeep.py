@@ -24,7 +24,7 @@ from jobtrail.store import jobs, retention, workers
 from jobtrail.store.wake import DEAD, SUSPECT
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
-from . import answers
+from . import answers, spool
 from .deaths import Deaths, Place, Sign, Verdict
 from .overdue import Overdue
 from .rerun import subject
@@ -137,6 +137,9 @@ class Upkeep:
         recovered = held = skipped = 0
         with self._store.read() as conn:
             ran = jobs.lost_by_worker(conn)
+        if ran and spool.replay(self._store, self._own()):
+            with self._store.read() as conn:
+                ran = jobs.lost_by_worker(conn)
         for rows in self._pages(jobs.lost) if ran else ():
             done, bad = self._handle(rows, self._plan(rows, ran))
             recovered, skipped = recovered + done, skipped + bad

@@ -39,6 +39,7 @@ from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 from .settle import Ended, again, bare, settle
 from .slots import Slots
+from .spool import Waiting
 from .steps import StepKeeper
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Worker:
         self.steps = StepKeeper(store, self._reached)
         self.remote = Remote(tasks, self.steps, settings, limit=self.slots)
         self._following = Following(tasks, settings)
+        self.waiting = Waiting(store, self.id, settings.spool_after)
         self.away: str | None = None
         self.points = points.from_environment()
         self._middleware = list(middleware)
@@ -224,6 +226,7 @@ class Worker:
         if self.away is None and self.life is not None and isinstance(error, StoreError):
             self.life.condition.away(str(error) or type(error).__name__)
         self.away = str(error) or type(error).__name__
+        await asyncio.to_thread(self.waiting.look, list(self._ended))
         first, longest = BACK_OFF
         delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
         await asyncio.sleep(delay)
@@ -348,6 +351,7 @@ class Worker:
         if self.away is not None:
             _log.warning("the store is back")
             self.away = None
+            self.waiting.written()
             if self.life is not None:
                 self.life.condition.back()
 
