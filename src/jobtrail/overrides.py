@@ -307,5 +307,5 @@ def _told(by: str, make: Callable[[], _T]) -> _T:
     try:
         return make()
     except InvalidOption as error:
-        message = f"{by}: {error}"
+        message = f"{by}: {str(error).replace('None', repr(NOTHING))}"  # as it is written outside of Python
         raise InvalidOption(message) from None
