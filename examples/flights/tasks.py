@@ -16,24 +16,42 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 QUEUE = "flights"  # its own, so that the demonstration never takes another application's jobs
+AIRPORTS = ("EWR", "JFK", "LGA")
 HOURS_AT_ONCE = 50
 ROWS_AT_ONCE = 20  # few: one bad row lets its whole batch run again one by one
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What `import_file` knows about a table: the file's name, its columns (the key first), the check of a row."""
+    """What `import_file` knows about a table: the file's name, its columns (the key first), the check of a row.
+
+    Of the columns a file must have those that are ``required``; ``numbers`` are no text.
+    """
 
     file: str
     columns: tuple[str, ...]
     check: Callable[..., dict[str, Any]]
+    required: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The columns as a question wants them."""
+        properties = {name: {"type": "number" if name in self.numbers else "string"} for name in self.columns}
+        return {"type": "object", "properties": properties, "required": list(self.required)}
 
 
 FILES = {
-    "planes": FileKind("planes.csv.gz", ("tailnum", "year", "type", "manufacturer", "model", "seats"), checks.plane),
-    "airports": FileKind("airports.csv", ("faa", "name", "lat", "lon", "alt", "tzone"), checks.airport),
-    "airlines": FileKind("airlines.csv", ("carrier", "name"), checks.airline),
-}
+    "planes": FileKind(
+        "planes.csv.gz", ("tailnum", "year", "type", "manufacturer", "model", "seats"), checks.plane,
+        required=("tailnum", "year"), numbers=("year", "seats"),
+    ),
+    "airports": FileKind(
+        "airports.csv", ("faa", "name", "lat", "lon", "alt", "tzone"), checks.airport,
+        required=("faa", "tzone"), numbers=("lat", "lon", "alt"),
+    ),
+    "airlines": FileKind("airlines.csv", ("carrier", "name"), checks.airline, required=("carrier", "name")),
+}  # fmt: skip
 COLUMNS = {WEATHER: (*PLACE, *READINGS)} | {kind.file: kind.columns for kind in FILES.values()}
 
 
@@ -52,16 +70,25 @@ def sync_weather(ctx: Context, *, airport: str) -> dict[str, Any]:
 
 
 def import_file(ctx: Context, *, table: str) -> dict[str, Any]:
-    """Load a file into its table; a row is an item."""
+    """Load a file into its table; a row is an item. Where its columns have other names, a person says which is which."""
     if ctx.file is None:
         raise ValueError("say which file: import_file.using(source=…, file='planes.csv.gz')")
     warehouse: Warehouse = ctx.state.warehouse
     kind, lenient = FILES[table], warehouse.lenient
-    rows = rows_of(Path(ctx.file.path))
+    rows = _as_ours(ctx, kind, rows_of(Path(ctx.file.path)))
     for batch in ctx.batches(rows, ROWS_AT_ONCE, key=lambda row: row[kind.columns[0]]):
         with batch as some:
             warehouse.save(table, [kind.check(row, lenient=lenient) for row in some])
     return {"rows": len(rows)}
+
+
+def _as_ours(ctx: Context, kind: FileKind, rows: list[Row]) -> list[Row]:
+    """The rows under the names of our columns. The answer is remembered: the source's next file is not asked about."""
+    if not rows or all(name in rows[0] for name in kind.columns):
+        return rows
+    text = f"The columns of {ctx.file.name if ctx.file else 'the file'} have other names: which one is which?"
+    source = ctx.ask("columns", text, kind.schema, kind="mapping", columns=rows[:20], remember=True)
+    return [{name: row[column] if column else "" for name, column in source.items()} for row in rows]
 
 
 def _hour_key(row: Row) -> str:
@@ -73,6 +100,14 @@ def make_app(database_url: str, warehouse_path: Path, data_dir: Path) -> JobTrai
     jobs = JobTrail(database_url)
     jobs.state.warehouse = Warehouse(warehouse_path)
     jobs.state.data = data_dir
-    jobs.task(kind="sync", queue=QUEUE)(sync_weather)
+    weather = jobs.task(kind="sync", queue=QUEUE)(sync_weather)
+    for airport in AIRPORTS:  # on the second of each month, when the last readings of the month before have come in
+        jobs.schedule(
+            "0 4 2 * *",
+            name=f"weather/{airport}",
+            source=f"weather/{airport}",
+            period="previous month",
+            args={"airport": airport},
+        )(weather)
     jobs.task(kind="file", queue=QUEUE)(import_file)
     return jobs
