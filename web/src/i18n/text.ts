@@ -1,0 +1,20 @@
+/* How a text is filled in: `{n}` is a value, `{n|job|jobs}` the word that goes with a number. Pure. */
+import { type Lang, number } from "../lib/format";
+
+export type Values = Record<string, string | number | null | undefined>;
+
+const rules: Record<Lang, Intl.PluralRules> = { en: new Intl.PluralRules("en"), ru: new Intl.PluralRules("ru") };
+const ORDER: Record<Lang, Intl.LDMLPluralRule[]> = { en: ["one", "other"], ru: ["one", "few", "many"] };
+
+function plural(value: number, forms: string[], lang: Lang): string {
+  const place = ORDER[lang].indexOf(rules[lang].select(value));
+  return forms[place] ?? forms.at(-1)!;
+}
+
+export function filled(text: string, values: Values, lang: Lang): string {
+  return text.replace(/\{(\w+)(?:\|([^}]*))?\}/g, (_whole, name: string, forms?: string) => {
+    const value = values[name];
+    if (forms !== undefined) return plural(Number(value), forms.split("|"), lang);
+    return typeof value === "number" ? number(value, lang, 1) : (value ?? "");
+  });
+}
