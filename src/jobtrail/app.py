@@ -173,7 +173,7 @@ class JobTrail:
         """
         from .engine.groups import open_group
 
-        following = None if then is None else Next(then.task, then._using, params, on, **said)
+        following = None if then is None else Next(*then._to_follow(), params, on, **said)
         return open_group(self.service, members, following, name=name)
 
     # -- jobs ----------------------------------------------------------------------------------------

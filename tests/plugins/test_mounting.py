@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtrail import InvalidOption, JobTrail, Plugin
+from jobtrail import InvalidOption, JobTrail, Plugin, UsageError
 from jobtrail.plugins import mounted
 from jobtrail.testing import drain
 
@@ -129,6 +129,38 @@ def test_a_task_of_the_application_with_the_name_of_a_handed_in_plugin_s_is_refu
     jobs = make_jobs(plugins=[weather()])
     with pytest.raises(InvalidOption, match=r"two tasks are called 'weather\.sync'"):
         jobs.task(name="weather.sync")(lambda: None)
+
+
+def test_what_follows_is_named_through_the_application_too(make_jobs):
+    """Else it would go by what the plug-in says, whatever was set from outside, and also where it is not mounted."""
+    plugin = weather()
+    sync = plugin.tasks["sync"]
+    jobs = make_jobs(plugins=[plugin])
+    own = jobs.task(name="own")(lambda: None)
+    job = own.enqueue()
+    for follow in (lambda: own.then(sync), lambda: job.then(sync), lambda: jobs.group([(own, {})], then=sync)):
+        with pytest.raises(UsageError, match=r"through the application: jobs\.task_named\('weather\.sync'\)"):
+            follow()
+    assert len(jobs.find()) == 1
+    own.then(jobs.task_named("weather.sync")).enqueue()
+    drain(jobs)
+    assert [one.status for one in jobs.find("task:weather.sync")] == ["completed"]
+
+
+def test_a_body_names_its_own_plugin_s_task_and_gets_the_application_s(make_jobs, monkeypatch):
+    monkeypatch.setenv("JOBTRAIL_TASK__WEATHER_AFTER__PRIORITY", "1")
+    plugin = Plugin("weather")
+    after = plugin.task(name="after")(lambda: None)
+
+    @plugin.task
+    def sync(ctx):
+        ctx.schedule_next(after)
+
+    jobs = make_jobs(plugins=[plugin])
+    jobs.task_named("weather.sync").enqueue()
+    drain(jobs)
+    (job,) = jobs.find("task:weather.after")
+    assert (job.status, job.row.priority) == ("completed", 1)
 
 
 # -- broken ------------------------------------------------------------------------------------------

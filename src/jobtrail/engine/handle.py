@@ -90,7 +90,7 @@ class BoundTask:
         unless said otherwise; ``result_as`` names the argument that takes its result. May be said several times, and
         ``task`` may have its own ``.then(…)``.
         """
-        one = Next(task.task, task._using, params, on, when, source, period, file, result_as)
+        one = Next(*task._to_follow(), params, on, when, source, period, file, result_as)
         return BoundTask(self.task, self._submitter, replace(self._using, then=(*self._using.then, one)))
 
     def enqueue(self, *args: Any, **kwargs: Any) -> Job:
@@ -114,6 +114,10 @@ class BoundTask:
     async def aenqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job]:
         """`enqueue_many` for an event loop."""
         return await self._submitter.asubmit_many(self.task, many, self._using)
+
+    def _to_follow(self) -> tuple[Task, Using]:
+        """What is kept of this task where it is to follow a job."""
+        return self.task, self._using
 
     def submission(self, args: Mapping[str, Any]) -> tuple[Task, dict[str, Any], Using]:
         """What `JobTrail.enqueue_each` stores for this task and these arguments."""
@@ -324,7 +328,7 @@ class Job:
         Raises: UsageError; NotFound.
         """
         row = self.refresh().row
-        one = successor(Next(task.task, task._using, params, **said), Before(row.source, row.period), Settings())
+        one = successor(Next(*task._to_follow(), params, **said), Before(row.source, row.period), Settings())
 
         def operation(conn: Connection) -> Any:
             self._store.wake.need()

@@ -113,6 +113,10 @@ class PluginTask(BoundTask):
         """The same task with something said about the job."""
         return PluginTask(self.task, self._nowhere, self._using.with_options(**options))
 
+    def _to_follow(self) -> NoReturn:
+        """Refuse, as `submission`; inside a body `schedule_next` knows the application."""
+        self._nowhere.submit(self.task, {}, self._using)
+
     def submission(self, args: Mapping[str, Any]) -> NoReturn:
         """Refuse: only an application knows how its jobs are stored.
 
