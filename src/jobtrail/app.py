@@ -18,6 +18,7 @@ from .engine.service import Service
 from .engine.service import runner as _runner
 from .job.task import Task, Tasks
 from .overrides import read as _read_overrides
+from .plugins.found import asgi as _asgi
 from .plugins.mounted import Plugins
 from .plugins.plugin import Plugin
 from .schedules import backfill, filling
@@ -229,6 +230,13 @@ class JobTrail:
     def stop(self, timeout: float | None = None) -> bool:
         """Stop the workers of this process in order; with ``timeout`` (seconds) wait for them, from another thread."""
         return self.service.stop(timeout)
+
+    def asgi(self, **options: Any) -> Any:
+        """API and console as an ASGI application, to be mounted or served; ``options`` as for `jobtrail.api.create_api`.
+
+        Raises: InvalidOption, also where the extra ``jobtrail[api]`` is not installed.
+        """
+        return _asgi(self, **options)
 
     def metrics(self) -> Metrics:
         """What Prometheus reads about this application; the first call, before a worker starts, has its runs measured."""

@@ -26,6 +26,7 @@ JobTrailError
 ├── StepError                         a step whose result cannot be kept
 └── StoreError                        the database
     ├── StoreUnavailable              cannot be reached, locked, read-only
+    ├── TooSlow                       a search was given up at its time limit
     └── SchemaMismatch                older or newer than this program
 
 RetryableError, PermanentError        raised by a task's body as an instruction
@@ -171,6 +172,10 @@ class StoreError(JobTrailError):
 
 class StoreUnavailable(StoreError):
     """The database cannot be reached or written now."""
+
+
+class TooSlow(StoreError):
+    """A search was given up at its time limit; a narrower filter finds its way sooner."""
 
 
 class SchemaMismatch(StoreError):

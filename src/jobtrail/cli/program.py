@@ -75,6 +75,7 @@ class Grouped(TyperGroup):
 def program() -> typer.Typer:
     """All commands."""
     from . import (
+        api,
         backfill,
         coverage,
         demonstrate,
@@ -102,7 +103,7 @@ def program() -> typer.Typer:
     )
     cli.callback()(_root)
     looking = (look, plugins, show, questions, coverage, schedules, metrics)
-    for part in (*looking, submit, steer, backfill, serve, keep, demonstrate):
+    for part in (*looking, submit, steer, backfill, serve, api, keep, demonstrate):
         part.add_to(cli)
     return cli
 

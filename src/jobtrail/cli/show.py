@@ -307,7 +307,7 @@ def _identity(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
 def _work(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
     from json import dumps
 
-    from .masking import masked
+    from jobtrail.job.masking import masked
     from .text import short, span
     from .views import parsed
 

@@ -1,4 +1,4 @@
-"""Which plug-ins the installed packages offer: looked up by entry point, none of them loaded."""
+"""What installed packages offer by entry point: plug-ins, none of them loaded, and our own API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jobtrail.errors import InvalidOption
+
 GROUP = "jobtrail.plugins"
+ASGI = "jobtrail.asgi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,22 @@ def installed() -> list[Candidate]:
         for one in entry_points(group=GROUP)
     ]
     return sorted(found, key=lambda one: (one.package or "", one.name))
+
+
+def asgi(application: Any, **options: Any) -> Any:
+    """The API of an application, found by entry point so that what is below does not know the web.
+
+    Raises: InvalidOption where the packages that it needs are not installed.
+    """
+    from importlib.metadata import entry_points
+
+    found = next(iter(entry_points(group=ASGI, name="api")), None)
+    if found is None:
+        message = f"the package jobtrail is installed without its entry point '{ASGI}'; install it again"
+        raise InvalidOption(message)
+    try:
+        create_api = found.load()
+    except ModuleNotFoundError as error:
+        message = f"the API needs the package '{error.name}': install jobtrail[api]"
+        raise InvalidOption(message) from error
+    return create_api(application, **options)

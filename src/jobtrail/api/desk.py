@@ -1,0 +1,86 @@
+"""What every route is handed: the application, its store behind a bounded number of threads, and the limits that count here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from .signing import Attempts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from jobtrail import JobTrail
+    from jobtrail.store import Store
+
+    from .access import Access
+
+T = TypeVar("T")
+THREADS = 8
+SEARCH_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Desk:
+    """The application as the routes see it. ``secret`` is mixed into the signature of sessions."""
+
+    jobs: JobTrail
+    access: Access
+    secret: str = ""
+    uploads: Path | None = None
+    upload_limit: int = 1_073_741_824
+    input_roots: tuple[Path, ...] = ()
+    search_seconds: float = SEARCH_SECONDS
+    attempts: Attempts = field(default_factory=Attempts)
+    _limiter: Any = None
+
+    @property
+    def store(self) -> Store:
+        """Where the jobs are."""
+        return self.jobs.store
+
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call what blocks, in one of a bounded number of threads that nobody else uses."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(THREADS)
+        work = partial(function, *args, **kwargs)
+        return await anyio.to_thread.run_sync(partial(self._ready, work), limiter=self._limiter)
+
+    def _ready(self, work: Callable[[], T]) -> T:
+        self.jobs.service.make_readable()
+        return work()
+
+    async def read(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call ``function(conn, …)`` with a connection for reading, in a thread."""
+        return await self.call(self._with_connection, function, args, kwargs)
+
+    def _with_connection(self, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        with self.store.read() as conn:
+            return function(conn, *args, **kwargs)
+
+    async def search(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """`read` for what may have to look at much: given up after ``search_seconds``.
+
+        Raises: TooSlow.
+        """
+        return await self.read(self._within_time, function, args, kwargs)
+
+    def _within_time(
+        self, conn: Connection, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> T:
+        from jobtrail.store.timelimit import time_limit
+
+        with time_limit(conn, self.search_seconds):
+            return function(conn, *args, **kwargs)
+
+    def marked(self, task: str) -> frozenset[str]:
+        """The arguments of a task that are secret because the task says so."""
+        found = self.jobs.tasks.find(task)
+        return found.secret if found is not None else frozenset()

@@ -1,0 +1,125 @@
+"""The application for the network: its routes, the guard before them, the console's files."""
+
+from __future__ import annotations
+
+import importlib.util
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import Match, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from jobtrail.store import workers
+
+from . import problems
+from .access import Access
+from .desk import Desk
+from .guard import ANYONE, Guard, needs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Scope
+
+    from jobtrail import JobTrail
+
+# One file each, with a function make(desk) that gives an APIRouter.
+PARTS = (
+    "system", "jobs", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live",
+)  # fmt: skip
+STATIC = Path(__file__).parent / "static"
+NO_CONSOLE = "The API is at ./api. The console is not built: run `make console` in a checkout, or install a wheel."
+
+
+def create_api(
+    jobs: JobTrail,
+    *,
+    login: Callable[[Any], Any] | None = None,
+    tokens: bool = True,
+    proxy_header: str | None = None,
+    trusted_proxies: Iterable[str] = (),
+    proxy_roles: Mapping[str, str] | None = None,
+    local: bool | None = None,
+    allowed_hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    prefix: str = "",
+    secret: str = "",
+) -> FastAPI:
+    """The API and the console of an application, as an ASGI application to be served or mounted.
+
+    login: a callable (sync or async) that gets the request and returns a `Person`, or None for nobody.
+    tokens: are API tokens accepted? proxy_header: the header in which a proxy at ``trusted_proxies`` says who somebody
+    is; ``proxy_roles`` gives the role by name, ``*`` for all others.
+    local: is whoever is on this machine an admin? Default: yes, as long as there is neither login nor proxy_header.
+    allowed_hosts: the names of this server (where ``local``, loopback names always count). origins: pages of other
+    origins that may change something. prefix: the path below which a proxy serves this.
+    secret: mixed into the signature of sessions; the same in all processes.
+
+    Raises: InvalidOption.
+    """
+    access = Access.of(
+        login=login, tokens=tokens, proxy_header=proxy_header, trusted_proxies=trusted_proxies,
+        proxy_roles=proxy_roles, local=local,
+    )  # fmt: skip
+    desk = Desk(jobs, access, secret)
+    app = FastAPI(
+        title="jobtrail", version=workers.our_version(), openapi_url=None, docs_url=None, redoc_url=None,
+        redirect_slashes=False, root_path=prefix.rstrip("/"),
+    )  # fmt: skip
+    app.state.desk = desk
+    problems.install(app)
+    for part in PARTS:
+        _join(app, desk, part)
+    _describe(app)
+    _add_console(app)
+    app.add_middleware(Guard, desk=desk, table=app.router, allowed_hosts=allowed_hosts, origins=origins)
+    return app
+
+
+def _join(app: FastAPI, desk: Desk, part: str) -> None:
+    """Add the routes of one file, flat, so that the guard sees each of them."""
+    name = f"{__package__}.{part}"
+    if importlib.util.find_spec(name) is None:
+        return
+    app.router.routes.extend(importlib.import_module(name).make(desk).routes)
+
+
+def _describe(app: FastAPI) -> None:
+    @needs("viewer")
+    async def openapi(_request: Request) -> Response:
+        return JSONResponse(app.openapi())
+
+    app.router.routes.append(Route("/api/openapi.json", openapi, include_in_schema=False))
+
+
+def _add_console(app: FastAPI) -> None:
+    """The built files, and their page at every address that is no file: the console makes its own addresses."""
+
+    @needs(ANYONE)
+    async def page(request: Request) -> Response:
+        index = STATIC / "index.html"
+        if not index.is_file():
+            return HTMLResponse(f"<!doctype html><title>jobtrail</title><p>{NO_CONSOLE}</p>")
+        # The page asks for its files and for the API relative to this, wherever it is mounted and however deep it is.
+        base = f'<head><base href="{escape(request.scope.get("root_path", ""))}/">'
+        return HTMLResponse(index.read_text("utf-8").replace("<head>", base, 1), headers={"Cache-Control": "no-cache"})
+
+    if (STATIC / "assets").is_dir():
+        files = needs(ANYONE)(StaticFiles(directory=STATIC / "assets"))
+        app.router.routes.append(Mount("/assets", files, name="assets"))
+    app.router.routes.append(_Page("/{path:path}", page, name="console", include_in_schema=False))
+
+
+class _Page(Route):
+    """Every address that is not the API's."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """What the API does not know is no page either."""
+        match, found = super().matches(scope)
+        of_api = found.get("path_params", {}).get("path", "").startswith("api/")
+        return (Match.NONE, {}) if of_api else (match, found)

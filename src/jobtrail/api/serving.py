@@ -1,0 +1,70 @@
+"""Serving alone: the API of an application by uvicorn, on an address that was checked before."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from jobtrail.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DRAIN = 5  # seconds that open requests have at the end
+MESSAGE_LIMIT = 1 << 20  # bytes of one message of a WebSocket
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it; `stop` ends it in order."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+    def stop(self) -> None:
+        """Take no more requests, finish those that are open, and return from `serve`."""
+        self.should_exit = True
+
+
+def server_for(app: Any) -> Server:
+    """A server for an ASGI application; ``await server.serve(sockets=[…])`` runs it."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="websockets-sansio",
+        ws_max_size=MESSAGE_LIMIT, timeout_graceful_shutdown=DRAIN,
+    )  # fmt: skip
+    return Server(config)
+
+
+def is_loopback(host: str) -> bool:
+    """Does this address reach no other machine?"""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises: UsageError where the address is taken or is not one of this machine.
+    """
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        message = f"nothing can be served on {host}:{port}: {error.strerror or error}"
+        raise UsageError(message) from error
+    made.set_inheritable(False)
+    return made
