@@ -1,6 +1,6 @@
 """Real data into a small warehouse: hourly weather by airport and month, and three files."""
 
-from .source import WEATHER, months_of, open_text
+from .source import WEATHER, months_of, open_text, rows_of
 from .tasks import COLUMNS, FILES, QUEUE, import_file, make_app, sync_weather
 from .warehouse import Warehouse
 
@@ -14,5 +14,6 @@ __all__ = [
     "make_app",
     "months_of",
     "open_text",
+    "rows_of",
     "sync_weather",
 ]

@@ -187,6 +187,13 @@ class JobTrail:
         """Jobs that a filter names, newest first: ``status:failed source:weather/*``."""
         return self.service.find(text, limit=limit, before=before)
 
+    def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
+        """Answers remembered for a task and source (``ask(remember=True)``) no longer hold, all or one; how many they were."""
+        from .engine.answers import forget
+
+        self.service.make_ready()
+        return forget(self.store, task if isinstance(task, str) else task.name, source, question)
+
     # -- backfill ------------------------------------------------------------------------------------
 
     def backfill_plan(self, task: BoundTask | str, **selection: Any) -> BackfillPlan:

@@ -399,3 +399,13 @@ def test_a_rerun_takes_successors_along_where_that_is_said(jt: Command, chained:
     run_due(jt)
     assert [one["state"] for one in jt("show", whole, "--json").json["successors"]] == ["submitted", "skipped"]
     assert jt("list", "task:report", "--json").json["count"] == 2
+
+
+def test_what_was_remembered_can_be_forgotten(jt: Command, ran: Make) -> None:
+    given = '{"tailnum": "Tail Num", "year": "Built"}'
+    jt("answer", ran("columns", "--source", "a"), "--with", given)
+    assert jt("show", ran("columns", "--source", "a"), "--json").json["status"] == "completed"
+    assert jt("forget", "columns", "--source", "a", "--question", "other").out.startswith("0 answers are forgotten")
+    assert jt("forget", "columns", "--source", "a").out == "1 answer is forgotten of columns a\n"
+    assert jt("show", ran("columns", "--source", "a"), "--json").json["status"] == "awaiting_mapping"
+    assert jt("forget", "columns", "--json").json["forgotten"] == 0

@@ -26,6 +26,8 @@ from rich.text import Text
 from jobtrail.errors import UsageError
 from jobtrail.job.model import Status
 
+from .demo_question import ask_and_answer, leave_waiting
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import ModuleType
@@ -43,7 +45,7 @@ REASONS_SHOWN = 12
 
 @dataclass(slots=True)
 class Report:
-    """What ``--json`` prints; all but ``rerun`` tells how it stood before the correction."""
+    """What ``--json`` prints; all but ``rerun`` and ``asked`` tells how it stood before the correction."""
 
     jobs: int = 0
     completed: int = 0
@@ -52,6 +54,7 @@ class Report:
     items: dict[str, dict[str, int]] = field(default_factory=dict)
     partial_units: list[str] = field(default_factory=list)
     rerun: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -119,16 +122,19 @@ def __getattr__(name: str) -> Any:
 
 
 def flights() -> ModuleType:
-    """The example package: installed beside jobtrail, or ``examples/flights`` of a source checkout.
+    """The example package: ``examples/flights`` of a source checkout, else what was installed beside jobtrail.
+
+    An editable installation has a copy of its day beside it, which is not what stands in the checkout now.
 
     Raises: UsageError when this installation came without the examples.
     """
-    with contextlib.suppress(ModuleNotFoundError):
-        return importlib.import_module("jobtrail_examples.flights")
     name = "jobtrail_flights_example"
     if name in sys.modules:
         return sys.modules[name]
     start = Path(__file__).resolve().parents[3] / "examples" / "flights" / "__init__.py"
+    if not start.is_file():
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module("jobtrail_examples.flights")
     spec = importlib.util.spec_from_file_location(name, start, submodule_search_locations=[str(start.parent)])
     if not start.is_file() or spec is None or spec.loader is None:
         message = "the example 'flights' did not come with this installation of jobtrail"
@@ -190,11 +196,12 @@ def run_demo(
     try:
         jobs.migrate()
         whole = Demo(jobs, place, Console(quiet=True) if as_json else console).run()
+        waits = None if once else leave_waiting(jobs, place)
         if as_json:
             console.file.write(json.dumps(asdict(whole.report)) + "\n")
             console.file.flush()
         else:
-            _tell_commands(place, console, going_on=not once)
+            _tell_commands(place, console, waits)
         if not once:
             work(jobs)
     finally:
@@ -224,6 +231,8 @@ class Demo:
         again = self._run_again(first)
         self.report.seconds = round(time.monotonic() - began, 2)
         self._show_again(first, again)
+        self.report.asked = asked = ask_and_answer(self.jobs, self.place, self._run, self.console)
+        self.all_complete = self.all_complete and asked["completed"] == asked["jobs"]
         return self
 
     def _submissions(self) -> list[tuple[BoundTask, dict[str, Any]]]:
@@ -252,10 +261,13 @@ class Demo:
     def _work(self, waiting: list[Job], what: str) -> None:
         """A worker of our own until nothing waits; what another process took is waited for."""
         with self.console.status(f"{what} {len(waiting)} units …"):
-            if work(self.jobs, burst=True):
-                raise KeyboardInterrupt
+            self._run()
             for job in waiting:
                 job.wait(WAIT_AT_MOST)
+
+    def _run(self) -> None:
+        if work(self.jobs, burst=True):
+            raise KeyboardInterrupt
 
     def _take_stock(self, first: list[Job]) -> None:
         report, status = self.report, Counter(job.status for job in first)
@@ -376,17 +388,19 @@ def _cell(job: Job | None, *, blank: bool) -> Text:
 # -- afterwards --------------------------------------------------------------------------------------
 
 
-def _tell_commands(place: Place, console: Console, *, going_on: bool) -> None:
+def _tell_commands(place: Place, console: Console, waits: Job | None) -> None:
+    """What to type next; ``waits`` is the job that asks, where a worker goes on here."""
     tell: Callable[[str], None] = lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)  # noqa: E731
-    tell("\nLook around (in another terminal):" if going_on else "\nLook around:")
+    tell("\nLook around (in another terminal):" if waits else "\nLook around:")
     if place.folder != default_folder().absolute():
         tell(f"  export {FOLDER_VARIABLE}={shlex.quote(str(place.folder))}")
     tell(f"  export JOBTRAIL_APP={APP}")
     for line in ("list status:partial", "coverage sync_weather", "list source:weather/EWR period:2013-02", "show ID"):
         tell(f"  jobtrail {line}")
     tell("  jobtrail submit sync_weather --source weather/EWR --period 2013-02 --arg airport=EWR")
-    if going_on:
-        tell("\nA worker goes on here and runs what you submit. Ctrl-C ends it.")
+    if waits:
+        tell(f"  jobtrail questions\n  jobtrail answer {waits.id[-8:]}")
+        tell("\nA worker goes on here and runs what you submit and what you answer. Ctrl-C ends it.")
     else:
         tell(f"  jobtrail worker --queues {flights().QUEUE} --burst")
 

@@ -1,4 +1,4 @@
-"""``jobtrail questions`` and ``jobtrail answer``: what jobs ask, and answering it."""
+"""``jobtrail questions``, ``answer`` and ``forget``: what jobs ask, answering it, and asking it anew."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
     command(cli, "questions", LOOKING)(list_questions)
     command(cli, "answer", STEERING)(answer)
+    command(cli, "forget", STEERING)(forget)
 
 
 # -- questions ---------------------------------------------------------------------------------------
@@ -276,3 +277,26 @@ def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
     session.hint((named(job.row), "bold"), " asks ", (row.name.strip(), "bold"))
     session.hint((deadline_words(row, jobs.store.now(), marked), "dim"))
     return ask(session, row, marked)
+
+
+# -- forget ------------------------------------------------------------------------------------------
+
+
+def forget(
+    session: Session,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
+    source: Annotated[str | None, typer.Option("--source", help="Where the data comes from.")] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="NAME", help="Only what this question was answered with.")
+    ] = None,
+) -> int:
+    """Let what was remembered for a task and source be asked again."""
+    from .text import clean
+
+    number = session.open().forget_answers(task, source, question)
+    if session.as_json:
+        session.json({"task": task, "source": source, "question": question, "forgotten": number})
+    else:
+        what = "1 answer is" if number == 1 else f"{number:,} answers are"
+        session.say(f"{what} forgotten of {clean(' '.join(part for part in (task, source) if part))}")
+    return 0

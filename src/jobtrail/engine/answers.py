@@ -96,6 +96,11 @@ def answer(
         return _question(conn, question_id)
 
 
+def forget(store: Store, task: str, source: str | None, question: str | None) -> int:
+    """What was remembered for a task and source is asked again; how many answers."""
+    return int(store.write(lambda conn: questions.forget(conn, task, source, question)))
+
+
 def _text(value: Any) -> str | None:
     """The answer as it is kept; None where it is no JSON, which `check_answer` tells."""
     try:
