@@ -8,9 +8,11 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import select
 from trails import count_rows, event, until
 
 from jobtrail import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidArguments, InvalidOption, NotFound
+from jobtrail.store.tables import submitters
 from jobtrail.testing import MovableClock, adrain, assert_enqueued, drain, inline
 
 
@@ -430,3 +432,18 @@ async def test_an_idle_worker_begins_a_delayed_job_when_it_is_due_and_not_at_the
         while not began and time.monotonic() - asked < 10:
             await asyncio.sleep(0.01)
     assert 0.4 < began[0] - asked < 5
+
+
+async def test_who_submits_says_so_once_a_day_so_that_its_row_is_kept(jobs, clock):
+    def heard():
+        with jobs.store.read() as conn:
+            return conn.execute(select(submitters.c.at).where(submitters.c.id == jobs.service.submitter)).scalar()
+
+    jobs.note.enqueue()
+    first = heard()
+    clock.move(days=2)
+    jobs.note.enqueue()
+    assert heard() == first
+    jobs.service._introduced_at -= 2 * 86_400
+    await jobs.note.aenqueue()
+    assert heard() == first + timedelta(days=2)

@@ -8,12 +8,13 @@ import threading
 import time
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, event, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
-from trails import count_rows
+from trails import count_rows, until
 
 from jobtrail import AlreadyActive, InvalidOption
+from jobtrail.engine import announce
 from jobtrail.testing import drain
 
 
@@ -258,3 +259,47 @@ def test_what_is_no_connection_or_one_of_another_database_is_refused(jobs, note,
         with other.connect() as conn, pytest.raises(InvalidOption, match="sqlite"):
             note.using(connection=conn).enqueue("a")
         other.dispose()
+
+
+# -- who is told ------------------------------------------------------------------------------------------------
+
+
+async def test_a_worker_of_another_application_hears_of_it_after_the_commit(make_jobs, engine):
+    """Not at its next poll, which is far off here."""
+    worker, submitter = make_jobs(poll_interval=30.0), make_jobs()
+    begun = []
+
+    @worker.task
+    def note(what):
+        begun.append(time.monotonic())
+
+    task = submitter.task(name="note")(lambda what: None)
+    async with worker.running(beat=None):
+        await asyncio.sleep(0.3)  # it sleeps by now
+        for number in range(1, 4):
+            with caller(engine, "session") as mine:
+                task.using(connection=mine).enqueue("a")
+                assert len(begun) < number
+                mine.commit()
+                committed = time.monotonic()
+                await asyncio.to_thread(until, "it runs", lambda number=number: len(begun) == number, timeout=10)
+            assert begun[-1] - committed < 1.0
+
+
+def test_nobody_is_told_of_what_was_not_committed(jobs, note, engine, url, monkeypatch):
+    """SQLite writes at the commit; where that fails there is nothing to hear."""
+    if not url.startswith("sqlite"):
+        return
+    monkeypatch.setattr(announce, "GIVES_UP", 0.3)
+    told, waited = [], threading.Event()
+    jobs.store.wake.subscribe(told.append)
+    with caller(engine, "connection") as mine:
+        note.using(connection=mine).enqueue("a")
+        told.clear()
+        event.listen(mine, "commit", lambda conn: (_ for _ in ()).throw(RuntimeError("the host's own check")))
+        with pytest.raises(RuntimeError):
+            mine.commit()
+        mine.rollback()
+    waited.wait(0.5)
+    assert told == []
+    assert count_rows(jobs) == 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fleet import Fleet, check, fleet, until
 
-from jobtrail.engine.beat import blocked_after
+from jobtrail.engine.beat import TICK, blocked_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,3 +121,25 @@ def test_c69_hung_threads_do_not_keep_the_process(one: Fleet) -> None:
     assert all(one.rows()[job].status != "running" for job in hung)
     one.start()
     until("the others run elsewhere", lambda: all(one.rows()[job].status == "completed" for job in behind))
+
+
+def test_what_a_body_in_a_process_has_started_ends_with_its_worker(one: Fleet) -> None:
+    """The child dies with its parent at once; what it has started does not know of that, and its group tells the beat process."""
+    worker = one.start()
+    job = one.submit("starting")
+    (start,) = until("its program runs", lambda: one.diary("start"))
+    until("the beat process has heard of the child", lambda: time.time() - start["at"] > 2 * TICK)
+    program = start["program"]
+    os.kill(program, 0)
+    worker.kill()
+    until("the program is gone", lambda: _is_gone(program), timeout=10)
+    one.start()
+    one.drained()
+    assert one.rows()[job].status == "completed"
+
+
+def _is_gone(pid: int) -> bool:
+    """Ended; that nobody may have collected it yet is no life."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[-1].split()[0] == "Z"
+    return True

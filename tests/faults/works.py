@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import json
 import os
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -122,6 +123,16 @@ def forking(ctx: Context, *, seconds: float) -> None:
         os._exit(0)
     Path(os.environ["FAULTS_DIARY"] + ".forked").write_text(str(pid))
     time.sleep(seconds)
+    note("end", ctx)
+
+
+@jobs.task(executor="process")
+def starting(ctx: Context) -> None:
+    """Starts a program of its own, and tells its pid; the second run only ends."""
+    program = subprocess.Popen(["sleep", "300"]) if ctx.run_no == 1 else None
+    note("start", ctx, program=program and program.pid)
+    if program is not None:
+        program.wait()
     note("end", ctx)
 
 

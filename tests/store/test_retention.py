@@ -16,7 +16,7 @@ from jobtrail.errors import InvalidOption
 from jobtrail.job import moves
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status
-from jobtrail.store import retention, runs, tables, units
+from jobtrail.store import retention, runs, tables, units, workers
 from jobtrail.store.items import Recorded
 from jobtrail.store.retention import Retention, run_once
 from jobtrail.store.submissions import Rules
@@ -273,3 +273,34 @@ def test_c39_jobs_that_end_meanwhile_wait_for_no_clean_up(store: Store, other: S
     cleaning.join()
     assert max(waits) < 1.0, f"an ending job waited {max(waits):.2f} s"
     assert ids(store) == set(waiting)
+
+
+# -- submitters ------------------------------------------------------------------------------------------
+
+
+def test_rows_of_processes_without_a_kept_job_go(store: Store, make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def heard(name: str, days: float, pid: int = 4_000_000) -> str:
+        one = str(UUID(int=hash(name) & (2**128 - 1)))
+        monkeypatch.setattr(workers.os, "getpid", lambda: pid)
+        store.write(lambda conn: workers.add_submitter(conn, store.dialect, one, NOW - timedelta(days=days)))
+        return one
+
+    gone = heard("gone", 400)
+    lately = heard("lately", 91)
+    kept = heard("kept", 400)
+    again = heard("again", 400)
+    assert heard("again", 1) == again
+    works = heard("works", 400, pid=77)
+    store.write(lambda conn: workers.register(conn, store.dialect, make.worker, ["default"], 1, NOW))
+    make.pending(submitter=kept)
+
+    def known() -> set[str]:
+        with store.read() as conn:
+            return set(conn.execute(select(tables.submitters.c.id)).scalars())
+
+    everybody = {gone, lately, kept, again, works}
+    assert known() >= everybody
+    for policy in (Retention(None, None, None, None), Retention(completed=None)):
+        assert run_once(store, policy, NOW).submitters == 0
+    assert run_once(store, POLICY, NOW, chunk=2).submitters == 1
+    assert everybody - known() == {gone}

@@ -215,6 +215,16 @@ def test_a_fingerprint_is_found_through_its_index(find: Finder) -> None:
     assert find(text) == "a"
 
 
+def test_a_period_is_found_through_its_index(store: Store) -> None:
+    if store.dialect.name != "sqlite":
+        return
+    with store.read() as conn:
+        asked = "EXPLAIN QUERY PLAN SELECT id FROM jobtrail_jobs WHERE period = '2013-02' ORDER BY id DESC LIMIT 50"
+        plan = " ".join(row.detail for row in conn.exec_driver_sql(asked))
+    assert "jobtrail_jobs_period" in plan
+    assert "TEMP B-TREE" not in plan
+
+
 def test_worker_and_rerun_of(store: Store, make: Maker) -> None:
     first = make.ended()
     again = make.pending(rerun_of=first)

@@ -323,9 +323,9 @@ class Watch:
                 os.kill(self.parent, signal.SIGKILL)
 
     def _last_word(self) -> None:
-        for pid in self.children:
+        for pid in self.children:  # each leads a group of its own, with whatever its body has started
             with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
         end = time.monotonic() + LAST_WORD
         while time.monotonic() < end and self._store_exists():
             try:

@@ -13,6 +13,8 @@ from jobtrail.store import workers
 from jobtrail.store.foresight import foresee
 from jobtrail.store.wake import CHANNEL
 
+from .announce import when_committed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -86,7 +88,10 @@ def _at_commit(
     def write(committing: Connection) -> None:
         if prepared.new.submitter is not None:
             workers.add_submitter(committing, store.dialect, prepared.new.submitter, store.now())
-        settle(store.submit_on(committing, prepared.new, prepared.rules))
+        answer = store.submit_on(committing, prepared.new, prepared.rules)
+        settle(answer)
+        if answer.created:
+            when_committed(store, answer.id)
 
     _promises_of(conn).add(write, _open_savepoints(conn))
     return Submitted(prepared.new.id, created=True)

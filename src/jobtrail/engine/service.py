@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .middleware import Middleware
     from .submit import Prepared, Using
 
+INTRODUCE_EVERY = 86_400.0  # seconds
 RETRY_PAUSE = 0.2  # seconds between tries while the store is away
 
 
@@ -61,6 +62,7 @@ class Service:
         self.metrics: Any = None  # made when they are asked for, by `jobtrail.engine.metrics`
         self._ready = False
         self._readable = False
+        self._introduced_at = time.monotonic()
         self._workers: set[Worker] = set()
 
     # -- before the first write ------------------------------------------------------------------------
@@ -70,11 +72,17 @@ class Service:
 
         Raises: SchemaMismatch, StoreUnavailable.
         """
-        if self._ready:
+        if self._known:
             return
-        migrate.ensure(self.store.database, automatic=self.settings.migrate)
+        if not self._ready:
+            migrate.ensure(self.store.database, automatic=self.settings.migrate)
         self._patiently(lambda: self.store.write(self._introduce))
-        self._ready = True
+        self._ready, self._introduced_at = True, time.monotonic()
+
+    @property
+    def _known(self) -> bool:
+        """The schema is right, and the store has heard of this process within a day, so that its row is not pruned."""
+        return self._ready and time.monotonic() - self._introduced_at < INTRODUCE_EVERY
 
     def make_readable(self) -> None:
         """Bring the schema up to date where that is automatic; nothing else is written, so a locked file can be read.
@@ -192,7 +200,7 @@ class Service:
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
-        if not self._ready:
+        if not self._known:
             await asyncio.to_thread(self._make_ready_for, using)
         if using.file is not None or using.connection is not None:
             prepared = await asyncio.to_thread(self._prepare, task, args, using)
@@ -232,7 +240,7 @@ class Service:
 
     async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
         """`submit_many` for an event loop."""
-        if not self._ready:
+        if not self._known:
             await asyncio.to_thread(self.make_ready)
         template, rows = self._prepare_many(task, many, using)
         if rows:

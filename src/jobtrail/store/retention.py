@@ -34,9 +34,12 @@ from .tables import (
     progress,
     questions,
     steps,
+    submitters,
     successors,
     units,
+    workers,
 )
+from .workers import ALIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 CHUNK = 500
+STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _ABOUT_A_JOB = (events, logs, progress, job_labels, questions)
 _LEDGERS = (items, steps)
@@ -89,6 +93,7 @@ class Pruned:
     jobs: Counter[str] = field(default_factory=Counter)
     ledgers: int = 0
     keys: int = 0
+    submitters: int = 0
 
     @property
     def total(self) -> int:
@@ -122,6 +127,8 @@ def run_once(
     if edges:
         _prune_groups(store, max(edges.values()), chunk)
     _prune_keys(store, now, chunk, pause, pruned)
+    if edges and policy.completed is not None:
+        _prune_submitters(store, min(edges.values()) - STILL_SUBMITS, chunk, pruned)
     return pruned
 
 
@@ -309,6 +316,37 @@ def _prune_keys(store: Store, now: datetime, chunk: int, pause: Callable[[], boo
         pruned.keys += removed
         if pause():
             return
+
+
+# -- submitters --------------------------------------------------------------------------------------
+
+
+def _prune_submitters(store: Store, before: datetime, chunk: int, pruned: Pruned) -> None:
+    """Processes of which no kept job is known any more; a job of theirs is older than they were last heard of."""
+    after: str | None = FIRST_ID
+    while after is not None:
+        with store.read() as conn:
+            old = _old_submitters(conn, before, after, chunk)
+            of_old_jobs = select(jobs.c.submitter).where(
+                jobs.c.id < smallest_id(before + STILL_SUBMITS), jobs.c.submitter.in_(old)
+            )
+            needed = set(conn.execute(of_old_jobs.distinct()).scalars()) if old else set()
+        going = [one for one in old if one not in needed]
+        if going:
+            pruned.submitters += store.write(partial(_remove_submitters, going=going, before=before))
+        after = old[-1] if old else None
+
+
+def _old_submitters(conn: Connection, before: datetime, after: str, limit: int) -> list[str]:
+    runs_here = select(workers.c.id).where(
+        workers.c.host == submitters.c.host, workers.c.pid == submitters.c.pid, workers.c.state.in_(ALIVE)
+    )
+    query = select(submitters.c.id).where(submitters.c.at < before, submitters.c.id > after, ~runs_here.exists())
+    return list(conn.execute(query.order_by(submitters.c.id).limit(limit)).scalars())
+
+
+def _remove_submitters(conn: Connection, going: list[str], before: datetime) -> int:
+    return conn.execute(delete(submitters).where(submitters.c.id.in_(going), submitters.c.at < before)).rowcount
 
 
 def totals(conn: Connection, since: datetime) -> list[dict[str, Any]]:

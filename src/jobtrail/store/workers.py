@@ -136,10 +136,10 @@ def stopped(conn: Connection, worker: str, now: datetime) -> None:
 
 
 def add_submitter(conn: Connection, dialect: Dialect, submitter: str, now: datetime) -> None:
-    """What is the same for all jobs of a process, stored once."""
+    """What is the same for all jobs of a process, stored once; said again, it tells that the process still submits."""
     program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else None
     row = (submitter, socket.gethostname(), os.getpid(), program, _user(), our_version(), now)
-    dialect.insert_many(conn, submitters, _SUBMITTER, [row], "ON CONFLICT (id) DO NOTHING")
+    dialect.insert_many(conn, submitters, _SUBMITTER, [row], "ON CONFLICT (id) DO UPDATE SET at = excluded.at")
 
 
 def our_version() -> str:

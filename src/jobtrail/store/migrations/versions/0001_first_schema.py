@@ -147,6 +147,7 @@ def _jobs() -> None:
     _partial("jobtrail_jobs_root", "jobtrail_jobs", ["root"], "root IS NOT NULL")
     _partial("jobtrail_jobs_rerun_of", "jobtrail_jobs", ["rerun_of"], "rerun_of IS NOT NULL")
     _partial("jobtrail_jobs_source", "jobtrail_jobs", ["source", "id"], "source IS NOT NULL")
+    _partial("jobtrail_jobs_period", "jobtrail_jobs", ["period", "id"], "period IS NOT NULL")
     op.create_index("jobtrail_jobs_task", "jobtrail_jobs", ["task", "id"])
     _partial("jobtrail_jobs_unit", "jobtrail_jobs", ["unit", "id"], "unit IS NOT NULL")
     _partial("jobtrail_jobs_unit_lock", "jobtrail_jobs", ["unit_lock"], "unit_lock IS NOT NULL", unique=True)
