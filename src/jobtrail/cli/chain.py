@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.follow import ENDS
@@ -13,78 +12,10 @@ from .views import named, status_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection
-
+    from jobtrail.engine.kin import Chain, Follower
     from jobtrail.job.model import JobRow
 
     from .session import Session
-
-MOST_ABOVE = 20
-MOST_BELOW = 100
-
-
-@dataclass(slots=True)
-class Follower:
-    """What was declared to follow a job or a group, as the store tells it; ``row`` where it has come and is still kept."""
-
-    told: dict[str, Any]
-    row: JobRow | None
-    following: list[Follower]
-
-
-@dataclass(slots=True)
-class Chain:
-    """What was read: jobs and groups above, oldest first; followers; groups with their followers."""
-
-    above: list[JobRow | dict[str, Any]]
-    below: list[Follower]
-    groups: list[tuple[dict[str, Any], list[Follower]]]
-
-    def __bool__(self) -> bool:
-        """Is there anything to tell?"""
-        return bool(self.above or self.below or self.groups)
-
-
-# -- reading -----------------------------------------------------------------------------------------
-
-
-def read(conn: Connection, row: JobRow) -> Chain:
-    """The chain of one job."""
-    from jobtrail.store import follow
-
-    room = [MOST_BELOW]
-    below = _followers(conn, follow.of_job(conn, row.id), room)
-    groups = [found for one in follow.groups_of_job(conn, row.id) if (found := follow.group_of(conn, one)) is not None]
-    return Chain(_above(conn, row), below, [(one, _followers(conn, one["following"], room)) for one in groups])
-
-
-def _above(conn: Connection, row: JobRow) -> list[JobRow | dict[str, Any]]:
-    from jobtrail.store import follow, jobs
-
-    found: list[JobRow | dict[str, Any]] = []
-    parent = row.parent
-    while parent is not None and len(found) < MOST_ABOVE:
-        job = jobs.get(conn, parent)
-        one = job if job is not None else follow.group_of(conn, parent)
-        if one is None:
-            break
-        found.insert(0, one)
-        parent = job.parent if job is not None else None
-    return found
-
-
-def _followers(conn: Connection, declared: list[dict[str, Any]], room: list[int]) -> list[Follower]:
-    from jobtrail.store import follow, jobs
-
-    found = []
-    for one in declared:
-        if room[0] <= 0:
-            break
-        room[0] -= 1
-        row = jobs.get(conn, one["job"]) if one["job"] else None
-        below = _followers(conn, follow.of_job(conn, row.id), room) if row is not None else []
-        found.append(Follower(one, row, below))
-    return found
 
 
 # -- for programs ------------------------------------------------------------------------------------

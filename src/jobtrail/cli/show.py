@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jobtrail.engine.story import attempts, timeline
+
 from .look import JobId, item_cells
 from .program import LOOKING, command
 from .session import Session
@@ -18,12 +20,11 @@ if TYPE_CHECKING:
 
     from jobtrail import JobTrail
     from jobtrail.engine.handle import Job
+    from jobtrail.engine.kin import Chain
     from jobtrail.job.model import JobRow
     from jobtrail.store.events import Event
     from jobtrail.store.items import ItemRow
     from jobtrail.store.questions import QuestionRow
-
-    from .chain import Chain
 
 LOG_TAIL = 15  # lines
 ITEMS_SHOWN = 10
@@ -32,31 +33,6 @@ ITEMS_SHOWN = 10
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
     command(cli, "show", LOOKING)(show_job)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the timeline, from an event or from the job's own columns."""
-
-    at: datetime
-    name: str
-    to: str | None = None
-    actor: str | None = None
-    reason: str | None = None
-    run_no: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A run that counted, as far as the trail tells it."""
-
-    no: int
-    started: datetime | None
-    ended: datetime | None
-    outcome: str
-    worker: str | None
-    error: str | None
-    next_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -102,10 +78,9 @@ def show_job(
 def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
     from sqlalchemy import select
 
+    from jobtrail.engine import kin
     from jobtrail.store import questions, runs, units
     from jobtrail.store.tables import submitters
-
-    from . import chain
 
     row = job.row
     task = jobs.tasks.find(row.task)
@@ -119,86 +94,14 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
             conn.execute(select(submitters).where(submitters.c.id == row.submitter)).first() if row.submitter else None
         )
         submitter = dict(found._mapping) if found else None
-        before, after = _lineage(conn, row)
-        asked, chained = questions.of_job(conn, row.id), chain.read(conn, row)
+        before, after = kin.lineage(conn, row)
+        asked, chained = questions.of_job(conn, row.id), kin.chain_of(conn, row)
     return Seen(
         job=job, row=row, now=jobs.store.now(), events=job.events(), counts=job.item_counts(),
         failed=job.items("failed", limit=ITEMS_SHOWN), progress=job.progress, log=log[-log_lines:] if log_lines else [],
         before=before, after=after, unit=unit, steps=steps, marked=task.secret if task else frozenset(), submitter=submitter,
         questions=asked, chain=chained,
     )  # fmt: skip
-
-
-def _lineage(conn: Any, row: JobRow) -> tuple[list[JobRow], list[JobRow]]:
-    """The jobs that this one re-ran, oldest first, and those that re-ran it."""
-    from jobtrail.store import jobs
-
-    before: list[JobRow] = []
-    one: JobRow | None = row
-    while one is not None and one.rerun_of and len(before) < 20:
-        one = jobs.get(conn, one.rerun_of)
-        if one is not None:
-            before.insert(0, one)
-    after: list[JobRow] = []
-    next_ones = [row]
-    while next_ones and len(after) < 20:
-        found = [child for parent in next_ones for child in jobs.reruns_of(conn, parent.id)]
-        after += found
-        next_ones = found
-    return before, after
-
-
-def timeline(row: JobRow, trail: list[Event]) -> list[Line]:
-    """The trail with submission, start and success, which stand in the job's own columns."""
-    lines = [Line(row.created_at, "submitted", "pending", row.actor, row.reason)]
-    lines += [Line(e.at, e.name, e.to_status, e.actor, e.reason or _follower(e), e.run_no) for e in trail]
-    lines += [
-        Line(a.started, "started", "running", "worker", None) for a in attempts(row, trail) if a.started is not None
-    ]
-    told = any(
-        line.name in {"finished", "stopped", "cancelled", "forced", "recovered"} and line.to == row.status
-        for line in lines
-    )
-    if row.finished_at is not None and not told:
-        lines.append(Line(row.finished_at, "finished", row.status.value, "worker", None, row.run_no))
-    order = {"submitted": 0, "started": 2}
-    return sorted(lines, key=lambda line: (line.at, order.get(line.name, 1 if line.to == "running" else 3)))
-
-
-def _follower(event: Event) -> str | None:
-    if event.name != "followed":
-        return None
-    return " ".join(str(event.detail[name]) for name in ("task", "job") if event.detail.get(name))
-
-
-def attempts(row: JobRow, trail: list[Event]) -> list[Attempt]:
-    """Each run that the trail or the row tells of, oldest first."""
-    found = [one for one in (_attempt_of(event) for event in trail) if one is not None]
-    last = found[-1] if found else None
-    told = last is not None and last.started is not None and last.started == row.started_at
-    if row.started_at is not None and not told and row.status != "pending":
-        ended = row.finished_at
-        found.append(Attempt(row.attempt, row.started_at, ended, row.status.value, row.worker, row.error))
-    return found
-
-
-def _attempt_of(event: Event) -> Attempt | None:
-    from datetime import datetime as moment_type
-
-    detail = event.detail
-    if "started_at" not in detail or event.name in {"body_returned", "refused"}:
-        return None
-    planned = detail.get("run_at")
-    outcome = (event.to_status or "") if event.to_status != "pending" else event.name
-    return Attempt(
-        no=int(detail.get("attempt") or 0),
-        started=moment_type.fromisoformat(detail["started_at"]),
-        ended=event.at,
-        outcome=outcome,
-        worker=detail.get("worker"),
-        error=None if event.name == "asked" else detail.get("error") or event.reason,
-        next_at=moment_type.fromisoformat(planned) if planned else None,
-    )
 
 
 # -- for programs ------------------------------------------------------------------------------------
@@ -308,6 +211,7 @@ def _work(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
     from json import dumps
 
     from jobtrail.job.masking import masked
+
     from .text import short, span
     from .views import parsed
 
