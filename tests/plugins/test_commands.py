@@ -107,7 +107,7 @@ def test_the_list_of_plugins(jt, install):
     assert json.loads(jt("plugins", "weather", "--json"))["tasks"] == ["weather.sync"]
     assert "the plug-in is left out: bad (package jobtrail-bad)" in jt("plugins", "bad", code=1)
     assert "there is no plug-in 'nothing'" in jt("plugins", "nothing", code=1)
-    assert "the plug-in bad (package jobtrail-bad): ModuleNotFoundError" in jt("bad", "go", code=2)
+    assert "the plug-in is left out: bad (package jobtrail-bad): ModuleNotFoundError" in jt("bad", "go", code=2)
     assert "no plug-ins" in jt("plugins", "--app", "weather_app:without")
 
 

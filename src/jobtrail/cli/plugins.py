@@ -129,7 +129,7 @@ def group_of(name: str, app: str | None) -> Any:
         return _group(plugins[name].plugin)
     for one in plugins.broken:
         if one.name == name:
-            message = f"the plug-in {told_broken(one)}"
+            message = f"the plug-in is left out: {told_broken(one)}"
             raise UsageError(message)
     return None
 
