@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from .engine.handle import BoundTask, Job
     from .errors import (
         AlreadyActive,
+        AlreadyAnswered,
         AlreadyDone,
+        AnswerRefused,
         Conflict,
         IdempotencyConflict,
         IllegalMove,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         NotFound,
         PermanentError,
         ProcessDied,
+        QuestionClosed,
         ResultTimeout,
         RetryableError,
         SchemaMismatch,
@@ -50,7 +53,9 @@ _HOMES = {
     ".engine.handle": ("BoundTask", "Job"),
     ".errors": (
         "AlreadyActive",
+        "AlreadyAnswered",
         "AlreadyDone",
+        "AnswerRefused",
         "Conflict",
         "IdempotencyConflict",
         "IllegalMove",
@@ -65,6 +70,7 @@ _HOMES = {
         "NotFound",
         "PermanentError",
         "ProcessDied",
+        "QuestionClosed",
         "ResultTimeout",
         "RetryableError",
         "SchemaMismatch",
@@ -84,7 +90,9 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AlreadyActive",
+    "AlreadyAnswered",
     "AlreadyDone",
+    "AnswerRefused",
     "AsyncContext",
     "BoundTask",
     "Conflict",
@@ -107,6 +115,7 @@ __all__ = [
     "PermanentError",
     "Plugin",
     "ProcessDied",
+    "QuestionClosed",
     "ResultTimeout",
     "Retry",
     "RetryableError",
