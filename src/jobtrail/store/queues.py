@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from . import actions
-from .tables import jobs, queues
+from . import actions, stats
+from .tables import queues
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,21 +39,22 @@ def set_paused(
 
 
 def overview(conn: Connection, now: datetime) -> list[dict[str, Any]]:
-    """Each queue with a job that waits or runs, or that was ever paused: what waits and is due, runs, and who paused it."""
-    waits = jobs.c.status == "pending"
-    counted = select(
-        jobs.c.queue,
-        func.count().filter(waits).label("waiting"),
-        func.count().filter(waits & (jobs.c.run_at <= now)).label("due"),
-        func.count().filter(jobs.c.status.in_(("running", "cancelling"))).label("running"),
-        func.min(jobs.c.run_at).filter(waits & (jobs.c.run_at <= now)).label("oldest"),
-    ).where(jobs.c.status.in_(("pending", "running", "cancelling")))
+    """Each queue with a job that waits for its time or runs, or that was ever paused, and who paused it.
+
+    ``due`` and ``later`` stop at `stats.CAP`; ``oldest``: since when the first one is due.
+    """
     found: dict[str, dict[str, Any]] = {}
-    for row in conn.execute(counted.group_by(jobs.c.queue)):
-        found[row.queue] = {**row._mapping, "name": row.queue, "paused": False, "actor": None, "reason": None, "at": None}
-        del found[row.queue]["queue"]
+    for one in stats.waiting(conn, now):
+        counts = {"waiting": one.due + one.later, "due": one.due, "later": one.later, "oldest": one.oldest}
+        found[one.queue] = {**_nothing(one.queue), **counts}
+    for _, _, queue, number in stats.held(conn):
+        found.setdefault(queue, _nothing(queue))["running"] += number
     for row in conn.execute(select(queues)):
-        nothing = {"name": row.name, "waiting": 0, "due": 0, "running": 0, "oldest": None}
         about = {"paused": row.paused, "actor": row.actor, "reason": row.reason, "at": row.at}
-        found[row.name] = {**found.get(row.name, nothing), **about}
+        found[row.name] = {**found.get(row.name, _nothing(row.name)), **about}
     return [found[name] for name in sorted(found)]
+
+
+def _nothing(name: str) -> dict[str, Any]:
+    about = {"paused": False, "actor": None, "reason": None, "at": None}
+    return {"name": name, "waiting": 0, "due": 0, "later": 0, "running": 0, "oldest": None, **about}

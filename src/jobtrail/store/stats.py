@@ -76,14 +76,24 @@ class Standing:
 def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
     """Read all of it; some statements for each queue, and a few more."""
     return Standing(
-        waiting=[_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)],
+        waiting=waiting(conn, now, cap=cap),
         behind=conn.execute(_count_behind, {"cap": cap}).scalar_one(),
         suspects=conn.execute(_count_suspects, {"cap": cap}).scalar_one(),
-        held=[_plain(row) for row in conn.execute(_count_held)],
+        held=held(conn),
         open={row.status: row.number for row in conn.execute(_count_open, {"cap": cap})},
         asking=[_plain(row) for row in conn.execute(_count_asking)],
         workers=[Living(*row) for row in conn.execute(_living)],
     )
+
+
+def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]:
+    """What waits in each queue; queues in which nothing does are not named."""
+    return [_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)]
+
+
+def held(conn: Connection) -> list[tuple[str, str, str, int]]:
+    """What workers hold: (status, task, queue, jobs)."""
+    return [_plain(row) for row in conn.execute(_count_held)]
 
 
 def _plain(row: Any) -> Any:
