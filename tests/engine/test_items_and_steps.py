@@ -7,7 +7,7 @@ import threading
 import pytest
 from trails import until
 
-from jobtrail import Context, InvalidOption, RetryableError
+from jobtrail import Context, InvalidOption, RetryableError, Snooze, Status
 from jobtrail.testing import drain
 
 
@@ -445,3 +445,47 @@ def test_a_first_run_and_a_later_run_get_the_same_value_of_a_step(jobs):
     drain(jobs, delayed=True)
     assert seen[0] == seen[1]
     assert type(seen[0]) is type(seen[1])
+
+
+@pytest.mark.parametrize("leaves", ["ask", "snooze", "raise"])
+def test_a_run_that_gives_failed_items_again_goes_on_giving_them_each_once(make_jobs, leaves):
+    """Also when it asked, snoozed or failed in between; and what the job recorded in all its runs is counted."""
+    jobs, given, broken = make_jobs(), [], {"a", "b", "c", "d"}
+
+    @jobs.task(retry={"attempts": 2, "wait": {"kind": "fixed", "seconds": 0}})
+    def load(ctx: Context):
+        left = False
+        for item in ctx.items(["a", "b", "c", "d", "ok"], durable=True):
+            with item:
+                given.append(item.value)
+                if item.value in broken:
+                    raise LookupError(item.value)
+            if ctx.job != first.id and item.value == "b" and ctx.run_no == 1:
+                left = True
+                break
+        if left and leaves == "ask":
+            ctx.ask("go on", "Go on?", bool)
+        if left and leaves == "snooze":
+            return Snooze(0)
+        if left:
+            raise ValueError
+        return None
+
+    bound = load.using(source="s", period="2013-02")
+    first = bound.enqueue()
+    drain(jobs)
+    assert first.item_counts() == {"ok": 1, "failed": 4, "skipped": 0}
+    given.clear()
+    broken -= {"b", "c", "d"}
+    again = first.rerun("failed_items")
+    drain(jobs)
+    if leaves == "ask":
+        again.answer(True)
+    drain(jobs, delayed=True)
+    assert given == ["a", "b", "c", "d"], "each failed one once"
+    row = again.refresh().row
+    assert (row.status, row.items_ok, row.items_failed) == (Status.PARTIAL, 3, 1)
+    given.clear()
+    again.retry()
+    drain(jobs)
+    assert given == ["a"], "a retry is a new order"

@@ -12,7 +12,7 @@ import pytest
 from jobtrail.errors import IllegalMove
 from jobtrail.job import moves
 from jobtrail.job.items import Counts
-from jobtrail.job.model import ACTIVE, FINAL, Continues, Status, StopCause
+from jobtrail.job.model import ACTIVE, FINAL, Status, StopCause
 from jobtrail.job.moves import TABLE, Subject
 from jobtrail.job.outcome import (
     NO_ITEMS,
@@ -114,7 +114,6 @@ RUNNING, CANCELLING, PENDING = of(Status.RUNNING), of(Status.CANCELLING), of(Sta
 ASKING, FAILED, INTERRUPTED = of(Status.AWAITING_INPUT), of(Status.FAILED), of(Status.INTERRUPTED)
 BY_CANCEL = of(Status.CANCELLING, stop_cause="cancel")
 BY_TIMEOUT = of(Status.CANCELLING, stop_cause="timeout")
-REST, AGAIN = Continues.REST.value, Continues.FAILED.value
 MADE = {
     "run_now": (moves.run_now(PENDING, NOW, actor="ann"), "pending", "pending", {"run_at": NOW}),
     "released": (
@@ -134,12 +133,12 @@ MADE = {
     "retry_planned": (
         moves.retry_planned(RUNNING, LATER, reason="r", error="e", fingerprint="f"),
         "running", "pending",
-        {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "continues": REST, "suspect": False},
+        {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "suspect": False},
     ),
     "snoozed": (
         moves.snoozed(RUNNING, LATER, reason="r"),
         "running", "pending",
-        {"run_at": LATER, "attempt": 1, "retry_reason": "r", "continues": REST, "suspect": False},
+        {"run_at": LATER, "attempt": 1, "retry_reason": "r", "suspect": False},
     ),
     "put_back": (
         moves.put_back(RUNNING, LATER, reason="r"),
@@ -148,11 +147,11 @@ MADE = {
     "handed_back": (
         moves.handed_back(RUNNING, NOW, reason="r"),
         "running", "pending",
-        {"run_at": NOW, "attempt": 1, "hand_backs": 4, "continues": REST, "retry_reason": "r"},
+        {"run_at": NOW, "attempt": 1, "hand_backs": 4, "retry_reason": "r"},
     ),
     "asked": (
         moves.asked(RUNNING, {"name": "which?", "kind": "mapping"}),
-        "running", "awaiting_mapping", {"run_at": None, "attempt": 1, "continues": REST, "suspect": False},
+        "running", "awaiting_mapping", {"run_at": None, "attempt": 1, "suspect": False},
     ),
     "answered": (moves.answered(ASKING, NOW, actor="ann", question="q"), "awaiting_input", "pending", {"run_at": NOW}),
     "default_taken": (moves.default_taken(ASKING, NOW, question="q"), "awaiting_input", "pending", {"run_at": NOW}),
@@ -176,13 +175,13 @@ MADE = {
         moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r"),
         "cancelling", "pending",
         {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "stop_cause": None, "stop_at": None,
-         "continues": REST, "suspect": False},
+         "suspect": False},
     ),
     "stopped, limit, its worker dead": (
         moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r", strikes=2),
         "cancelling", "pending",
         {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "stop_cause": None, "stop_at": None,
-         "continues": REST, "suspect": True, "strikes": 2},
+         "suspect": True, "strikes": 2},
     ),
     "forced, cancel": (
         moves.forced(BY_CANCEL, NOW, actor="ann"),
@@ -197,7 +196,7 @@ MADE = {
     "recovered, again": (
         moves.requeued(of(Status.INTERRUPTED, attempt=5), NOW, reason="r", strikes=2),
         "interrupted", "pending",
-        {"run_at": NOW, "strikes": 2, "max_attempts": 6, "continues": REST, "retry_reason": "r"},
+        {"run_at": NOW, "strikes": 2, "max_attempts": 6, "retry_reason": "r"},
     ),
     "recovered, given up": (
         moves.given_up(INTERRUPTED, NOW, error="e", fingerprint="f", reason="r", strikes=3),
@@ -208,7 +207,7 @@ MADE = {
         moves.retried(of(Status.FAILED, attempt=5), NOW, actor="ann"),
         "failed", "pending",
         {"run_at": NOW, "unit_lock": "u", "outcome": None, "finished_at": None, "stop_cause": None, "stop_at": None,
-         "suspect": False, "strikes": 0, "retry_reason": "retried", "continues": AGAIN, "max_attempts": 6},
+         "suspect": False, "strikes": 0, "retry_reason": "retried", "continues": "failed:7", "max_attempts": 6},
     ),
 }  # fmt: skip
 
@@ -375,5 +374,5 @@ def test_a_partial_outcome_is_retried_only_by_policy_with_attempts_left_and_neve
     move = decide(job, Returned(), ledger, Retry(attempts=3, on_partial=True, wait=30), NOW)
     assert move.to == to
     if to == "pending":
-        assert move.values["continues"] == "failed"
+        assert move.values["continues"] == "failed:7"
         assert move.values["run_at"] == LATER

@@ -67,7 +67,7 @@ def test_one_key_twice_in_one_batch_is_its_last_outcome(ledger: Ledger) -> None:
 def test_loops_and_tellings_are_apart(store: Store, ledger: Ledger) -> None:
     ledger.record(Recorded("one", "a", 0, OK), Recorded("two", "a", 0, FAILED))
     Ledger(store).record(Recorded("one", "a", 0, SKIPPED))
-    assert ledger.read(items.outcomes_of_ledger) == {("one", "a"): OK, ("two", "a"): FAILED}
+    assert [row[:3] for row in sorted(ledger.read(items.of_ledger))] == [("one", "a", OK), ("two", "a", FAILED)]
     assert ledger.read(items.counts) == Counts(1, 1, 0)
 
 

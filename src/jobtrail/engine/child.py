@@ -200,6 +200,7 @@ class RemoteRecorder:
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._standing = {(loop, key): ItemOutcome(outcome) for loop, key, outcome in order["prior"]}
+        self._tried_again = [tuple(place) for place in order["tried_again"]]
         self._items: list[tuple[Any, ...]] = []
         self._progress: list[dict[str, Any]] = []
         self._log: list[str] = []
@@ -258,6 +259,10 @@ class RemoteRecorder:
         """What stands recorded for a loop, by key."""
         with self._lock:
             return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
+
+    def tried_again(self, loop: str) -> set[str]:
+        """The failed items of a loop that were given again already, by key."""
+        return {key for name, key in self._tried_again if name == loop}
 
     def progress(
         self, percent: Any = None, message: Any = None, metadata: Any = None, done: Any = None, total: Any = None

@@ -14,8 +14,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
+from jobtrail.job.items import failed_since
 from jobtrail.job.jsonvalue import decode, encode_step
-from jobtrail.job.model import Continues
 
 from .following import INHERIT
 from .logbook import JOB_LOGGER
@@ -165,11 +165,11 @@ class BaseContext:
         if name in self._loops:
             message = f"there is a loop called '{name}' in this body already; give the second one a name="
             raise UsageError(message)
-        continues = None if self._claim.fresh else Continues(self._claim.continues or "rest")
         return {
             "key": key or _itself,
             "name": name,
-            "continues": continues,
+            "fresh": self._claim.fresh,
+            "failed_too": failed_since(self._claim.continues) is not None,
             "limit": self._limit,
             "durable": durable,
             "check_stop": self.check_cancelled,

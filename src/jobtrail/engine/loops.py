@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from jobtrail.errors import RetryableError, TooManyFailedItems, UsageError
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts, ItemOutcome, item_key
-from jobtrail.job.model import Continues
 from jobtrail.store.items import Recorded
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ class ItemLoop(Generic[T]):
         *,
         key: Callable[[T], Any],
         name: str,
-        continues: Continues | None,
+        fresh: bool,
+        failed_too: bool,
         limit: FailedItemsLimit | None,
         durable: bool,
         check_stop: Callable[[], None],
@@ -97,8 +97,9 @@ class ItemLoop(Generic[T]):
         self._limit = limit
         self._durable = durable
         self._check_stop = check_stop
-        self._prior = recorder.prior(name) if continues is not None else {}
-        self._again = {ItemOutcome.FAILED} if continues is Continues.FAILED else set()
+        self._prior = {} if fresh else recorder.prior(name)
+        self._failed_too = failed_too
+        self._tried_again = set() if fresh else recorder.tried_again(name)
         self._total = len(values) if isinstance(values, Sized) else None
         self._seen: set[str] = set()
         self._open: Item[T] | None = None
@@ -111,7 +112,7 @@ class ItemLoop(Generic[T]):
         return dict(self._prior)
 
     def __iter__(self) -> Iterator[Item[T]]:
-        """The items that have no outcome yet (and the failed ones where this run is to repair them)."""
+        """The items that have no outcome yet (and, where failed ones are to be repaired, each of those once)."""
         for position, value in enumerate(self._values):
             self._check_stop()
             key = self._new_key(value)
@@ -136,7 +137,9 @@ class ItemLoop(Generic[T]):
 
     def _is_settled(self, key: str) -> bool:
         outcome = self._prior.get(key)
-        return outcome is not None and outcome not in self._again
+        if outcome is ItemOutcome.FAILED and self._failed_too:
+            return key in self._tried_again
+        return outcome is not None
 
     def _refuse_unentered(self, item: Item[T]) -> None:
         if not item.entered:

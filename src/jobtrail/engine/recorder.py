@@ -10,6 +10,7 @@ import logging
 import math
 import threading
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +24,7 @@ from .limits import Limits
 from .logbook import LogBook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -53,6 +54,9 @@ class Reports(Protocol):
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
         """What stands recorded for a loop, by key."""
 
+    def tried_again(self, loop: str) -> set[str]:
+        """The failed items of a loop that were given again already, by key."""
+
     def progress(
         self, percent: Any = None, message: Any = None, metadata: Any = None, done: Any = None, total: Any = None
     ) -> None:
@@ -65,6 +69,36 @@ class Reports(Protocol):
         """Write now and wait for the commit."""
 
 
+Place = tuple[str, str]  # loop and key
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What stands recorded for a telling before a run begins.
+
+    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it was given again already.
+    """
+
+    standing: Mapping[Place, ItemOutcome] = field(default_factory=dict)
+    own: Mapping[Place, ItemOutcome] = field(default_factory=dict)
+    tried_again: frozenset[Place] = frozenset()
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, str, ItemOutcome, str, int]], job_id: str, since: int | None) -> Prior:
+        """From (loop, key, outcome, job, run) of a telling; ``since``: the run that was told to give failed ones again."""
+        standing, own, again = {}, {}, set()
+        for loop, key, outcome, job, run_no in rows:
+            standing[loop, key] = outcome
+            if job == job_id:
+                own[loop, key] = outcome
+                if since is not None and run_no > since:
+                    again.add((loop, key))
+        return cls(standing, own, frozenset(again))
+
+
+NOTHING_BEFORE = Prior()
+
+
 class Recorder:
     """The reports of one run. Thread-safe; nothing here raises into the body."""
 
@@ -75,7 +109,7 @@ class Recorder:
         *,
         log_limit: int,
         kept_log: Sequence[tuple[int, int, int, int]] = (),
-        prior: Mapping[tuple[str, str], ItemOutcome] | None = None,
+        prior: Prior = NOTHING_BEFORE,
         points: Callable[[str], None] | None = None,
     ) -> None:
         self.claim = claim
@@ -93,8 +127,9 @@ class Recorder:
         self.in_flight = False
         self._limits: Limits | None = None
         self._progress = Progress()
-        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior) if prior else {}
-        self._own: dict[tuple[str, str], ItemOutcome] = {}
+        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior.standing)
+        self._own: dict[tuple[str, str], ItemOutcome] = dict(prior.own)
+        self._tried_again = prior.tried_again
         self.has_items = bool(self._standing)
 
     def watch(self, *, timeout: float | None, stall: float | None) -> None:
@@ -127,13 +162,17 @@ class Recorder:
         with self._lock:
             return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
 
+    def tried_again(self, loop: str) -> set[str]:
+        """The failed items of a loop that earlier runs of this job were given again, by key."""
+        return {key for name, key in self._tried_again if name == loop}
+
     def counts(self) -> Counts:
         """How the items of the whole telling stand."""
         with self._lock:
             return _count(self._standing.values())
 
     def own_counts(self) -> Counts:
-        """How the items stand that this run recorded."""
+        """How the items stand that this job recorded, in this run or an earlier one."""
         with self._lock:
             return _count(self._own.values())
 

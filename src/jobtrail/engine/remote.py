@@ -160,6 +160,7 @@ def _order(run: Run, settings: Settings) -> Message:
         "args": encode_arguments(run.arguments, settings.argument_limit),
         "file": asdict(file) if file is not None else None,
         "prior": [(loop, key, outcome.value) for (loop, key), outcome in list(run.recorder._standing.items())],
+        "tried_again": sorted(run.recorder._tried_again),
         "retry": run.policy.to_json(),
         "max_failed_items": str(limit) if (limit := run.task.max_failed_items) is not None else None,
         "memory": run.task.memory_limit,

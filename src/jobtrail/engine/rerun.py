@@ -12,7 +12,8 @@ from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption,
 from jobtrail.job import moves
 from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
-from jobtrail.job.model import FINAL, Continues, Mode, NewJob, Status, StopCause, Submitted
+from jobtrail.job.items import failed_again
+from jobtrail.job.model import FINAL, Mode, NewJob, Status, StopCause, Submitted
 from jobtrail.job.moves import Subject
 from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, choice_option
@@ -104,7 +105,7 @@ def rerun(
     Raises: IllegalMove when the job has not ended; AlreadyActive with the id of the job in the way.
     """
     choice_option("mode", mode, MODES)
-    corrected = files.inspect(file) if file is not None else None
+    corrected = files.given(file) if file is not None else None
 
     said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
     if args is not None:
@@ -208,7 +209,7 @@ def _options(kept: str | None, trace: Mapping[str, str] | None) -> str | None:
 def _continues(mode: Mode) -> str | None:
     if mode is Mode.FULL:
         return None
-    return Continues.FAILED.value if mode is Mode.FAILED_ITEMS else Continues.REST.value
+    return failed_again(0) if mode is Mode.FAILED_ITEMS else None
 
 
 def _existing(conn: Connection, job_id: str) -> JobRow:
@@ -242,10 +243,13 @@ def subject(row: JobRow) -> Subject:
     )
 
 
-def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None) -> str:
+def cancel(
+    store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None, force: bool = True
+) -> str:
     """Cancel at once where nothing runs, else ask the body to stop; the state that followed.
 
-    What one of jobtrail's own jobs has submitted and has not begun is cancelled with it.
+    What one of jobtrail's own jobs has submitted and has not begun is cancelled with it. Without ``force`` a job that
+    was asked to stop is left to it, so that asking twice is safe.
 
     Raises: IllegalMove when the job has ended already.
     """
@@ -256,6 +260,8 @@ def cancel(store: Store, job_id: str, *, actor: str, reason: str | None, now: da
         job = subject(row)
         if row.status is Status.RUNNING:
             move = moves.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
+        elif row.status is Status.CANCELLING and not force:
+            return IllegalMove(f"job {row.id} has been asked to stop already; its end can be forced", row.id)
         elif row.status is Status.CANCELLING:
             text = f"asked to stop ({row.stop_cause}), then its end was forced; its body still runs"
             error = None if row.stop_cause == StopCause.CANCEL else describe(TimeoutError(text)).to_json()

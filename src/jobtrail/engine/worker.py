@@ -20,7 +20,7 @@ from jobtrail.job import moves as job_moves
 from jobtrail.job import outcome as ends
 from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
-from jobtrail.job.items import ItemOutcome
+from jobtrail.job.items import failed_since
 from jobtrail.job.jsonvalue import decode
 from jobtrail.job.model import StopCause
 from jobtrail.job.retry import Retry
@@ -34,7 +34,7 @@ from .idle import Idle
 from .leaving import Leaving
 from .life import Life
 from .middleware import compose, outermost, timeout_middleware
-from .recorder import Flusher, Recorder
+from .recorder import Flusher, Prior, Recorder
 from .remote import Remote
 from .run import Run, body, finish, options_of, perform, policy_of, refused_arguments, subject_of, understand
 from .settle import Ended, again, bare, settle
@@ -534,15 +534,14 @@ class Worker:
         """What earlier runs recorded: items of the telling, and where the log goes on."""
         claim = run.claim
         with self.store.read() as conn:
-            rows = items.outcomes_of_ledger(conn, claim.ledger)
+            rows = items.of_ledger(conn, claim.ledger)
             kept_log = runs.log_sizes(conn, claim.id)
-        prior: dict[tuple[str, str], ItemOutcome] = dict(rows)
         run.recorder = Recorder(
             claim,
             self.flusher,
             log_limit=self.settings.log_limit,
             kept_log=kept_log,
-            prior=prior,
+            prior=Prior.of(rows, claim.id, failed_since(claim.continues)),
             points=self.points,
         )
 

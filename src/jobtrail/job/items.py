@@ -98,6 +98,16 @@ class FailedItemsLimit:
         return whole > 0 and counts.failed / whole > self.share
 
 
+def failed_again(since: int) -> str:
+    """What a job's column ``continues`` says where runs after ``since`` are given failed items too, each once."""
+    return f"failed:{since}"
+
+
+def failed_since(continues: str | None) -> int | None:
+    """The run after which failed items count as tried again; None where only those without an outcome are given."""
+    return int(continues.removeprefix("failed:")) if continues else None
+
+
 def outcome_of(
     counts: Counts, *, unreached: bool, stopped_reason: str | None, has_items: bool
 ) -> tuple[str, str | None]:

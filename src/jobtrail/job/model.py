@@ -49,13 +49,6 @@ class Mode(StrEnum):
     RESUME = "resume"
 
 
-class Continues(StrEnum):
-    """Which items the next run is given: those without an outcome, or the failed ones too."""
-
-    REST = "rest"
-    FAILED = "failed"
-
-
 FINAL = frozenset({Status.COMPLETED, Status.PARTIAL, Status.FAILED, Status.CANCELLED})
 ACTIVE = frozenset(Status) - FINAL
 WAITING_FOR_A_PERSON = (Status.AWAITING_INPUT, Status.AWAITING_MAPPING)

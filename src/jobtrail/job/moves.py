@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import IllegalMove
 
-from .model import FINAL, OUTCOME_OF, WAITING_FOR_A_PERSON, Continues, Status, StopCause
+from .items import failed_again
+from .model import FINAL, OUTCOME_OF, WAITING_FOR_A_PERSON, Status, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -177,17 +178,18 @@ def retry_planned(
     reason: str,
     error: str | None = None,
     fingerprint: str | None = None,
-    continues: Continues = Continues.REST,
+    failed_too: bool = False,
 ) -> Move:
-    """This attempt failed, another follows at ``run_at``."""
+    """This attempt failed, another follows at ``run_at``; with ``failed_too`` it is given failed items again."""
     values = {
         "run_at": run_at,
         "error": error,
         "fingerprint": fingerprint,
         "retry_reason": reason,
-        "continues": continues.value,
         "suspect": False,
     }
+    if failed_too:
+        values["continues"] = failed_again(job.run_no)
     detail = {**_run_detail(job), "run_at": run_at.isoformat(), "error": error}
     return _move("retry_planned", job, S.PENDING, values, reason=reason, detail=detail)
 
@@ -198,7 +200,6 @@ def snoozed(job: Subject, run_at: datetime, *, reason: str | None) -> Move:
         "run_at": run_at,
         "attempt": job.attempt - 1,
         "retry_reason": reason,
-        "continues": Continues.REST.value,
         "suspect": False,
     }
     detail = {**_run_detail(job), "run_at": run_at.isoformat()}
@@ -217,7 +218,6 @@ def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER
         "run_at": now,
         "attempt": job.attempt - 1 if job.hand_backs < FREE_HAND_BACKS else job.attempt,
         "hand_backs": job.hand_backs + 1,
-        "continues": Continues.REST.value,
         "retry_reason": reason,
     }
     return _move("handed_back", job, S.PENDING, values, actor=actor, reason=reason, detail=_run_detail(job))
@@ -229,7 +229,7 @@ def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER
 def asked(job: Subject, question: Mapping[str, Any]) -> Move:
     """The job waits for a person and holds no slot; ``question`` has the fields of `jobtrail.job.question.Question`."""
     to = S.AWAITING_MAPPING if question["kind"] == "mapping" else S.AWAITING_INPUT
-    values = {"run_at": None, "attempt": job.attempt - 1, "continues": Continues.REST.value, "suspect": False}
+    values = {"run_at": None, "attempt": job.attempt - 1, "suspect": False}
     name = question["name"]
     return _move("asked", job, to, values, reason=name, detail={**_run_detail(job), "question": name}, asks=question)
 
@@ -293,7 +293,6 @@ def stopped_by_limit(
         "retry_reason": reason,
         "stop_cause": None,
         "stop_at": None,
-        "continues": Continues.REST.value,
         "suspect": strikes is not None,
     }
     if strikes is not None:
@@ -331,7 +330,6 @@ def requeued(job: Subject, now: datetime, *, reason: str, strikes: int) -> Move:
         "run_at": now,
         "strikes": strikes,
         "max_attempts": limit,
-        "continues": Continues.REST.value,
         "retry_reason": reason,
     }
     return _move("recovered", job, S.PENDING, values, actor=UPKEEP, reason=reason, leaves=(S.INTERRUPTED,))
@@ -355,7 +353,7 @@ def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = Non
         "suspect": False,
         "strikes": 0,
         "retry_reason": reason or "retried",
-        "continues": Continues.FAILED.value,
+        "continues": failed_again(job.run_no),
         "max_attempts": None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1),
     }
     return _move("retried", job, S.PENDING, values, actor=actor, reason=reason)

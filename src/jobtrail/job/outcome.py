@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import moves
 from .failure import describe
 from .items import Counts, outcome_of
-from .model import Continues, Status, StopCause
+from .model import Status, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +133,7 @@ def _returned(job: Subject, ended: Returned, ledger: Ledger, policy: Retry, now:
     if to is Status.PARTIAL and may_repeat and policy.next_attempt_allowed(job.attempt, job.max_attempts):
         delay, _ = policy.delay(job.attempt, None)
         reason = f"partial: {note}" if note else "partial"
-        return moves.retry_planned(job, now + timedelta(seconds=delay), reason=reason, continues=Continues.FAILED)
+        return moves.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
     return moves.finished(job, now, to, result=ended.result, note=note, counts=_counts(ledger))
 
 

@@ -79,11 +79,12 @@ def record(
         dialect.insert_many(conn, items, COLUMNS, rows, _UPSERT)
 
 
-def outcomes_of_ledger(conn: Connection, ledger: str) -> dict[tuple[str, str], ItemOutcome]:
-    """(loop, key) to outcome, for all loops of a telling."""
-    found = conn.execute(select(items.c.loop, items.c.key, items.c.outcome).where(items.c.generation == ledger))
+def of_ledger(conn: Connection, ledger: str) -> list[tuple[str, str, ItemOutcome, str, int]]:
+    """(loop, key, outcome, job, run_no) of all items of a telling, as they were recorded last."""
+    columns = (items.c.loop, items.c.key, items.c.outcome, items.c.job_id, items.c.run_no)
     known = {outcome.value: outcome for outcome in ItemOutcome}
-    return {(loop, key): known[outcome] for loop, key, outcome in found}
+    found = conn.execute(select(*columns).where(items.c.generation == ledger))
+    return [(loop, key, known[outcome], job_id, run_no) for loop, key, outcome, job_id, run_no in found]
 
 
 def counts(conn: Connection, ledger: str, *, job_id: str | None = None) -> Counts:
