@@ -20,6 +20,8 @@ class Settings:
     keep_completed and so on: days after which upkeep removes ended jobs; None keeps them for ever.
     end_blocked: the beat process ends a worker whose event loop is blocked past a running job's own deadline.
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
+    upload_folder: where files are kept that are handed over for jobs; None is a folder beside a SQLite database.
+    input_roots: folders of the server below which a job may be given a file over the network.
     """
 
     slots: int = 20
@@ -41,6 +43,9 @@ class Settings:
     result_limit: int = 1_048_576
     log_limit: int = 1_048_576
     error_limit: int = 65_536
+    upload_folder: str | None = None
+    upload_limit: int = 1_073_741_824
+    input_roots: tuple[str, ...] = ()
     keep_completed: float | None = 30
     keep_cancelled: float | None = 30
     keep_partial: float | None = 90
@@ -54,12 +59,34 @@ class Settings:
         Raises: InvalidOption for a name that there is not, or a number that cannot be.
         """
         known = {f.name for f in fields(self)}
-        for name, value in values.items():
+        for name, value in list(values.items()):
+            if name in _PATHS:
+                values[name] = _paths(name, value)
+                continue
             if name not in known:
                 message = f"there is no setting '{name}'; there are: {', '.join(sorted(known))}"
                 raise InvalidOption(message)
             _check(name, value)
         return replace(self, **values)
+
+
+_PATHS = ("upload_folder", "input_roots")
+
+
+def _paths(name: str, value: Any) -> Any:
+    """One path or None, or several."""
+    single = isinstance(value, (str, os.PathLike))
+    if name == "upload_folder" and (single or value is None):
+        return None if value is None else os.fspath(value)
+    given = [value] if single else value
+    if name == "upload_folder" or not isinstance(given, (list, tuple)) or not all(map(_is_path, given)):
+        message = f"the setting {name} must be {'a path' if name == 'upload_folder' else 'a list of paths'}; it is {value!r}"
+        raise InvalidOption(message)
+    return tuple(os.fspath(one) for one in given)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and bool(os.fspath(value))
 
 
 def _check(name: str, value: Any) -> None:
@@ -95,6 +122,8 @@ def from_environment(base: Settings) -> Settings:
 
 
 def _parse(name: str, text: str, default: Any) -> Any:
+    if name in _PATHS:
+        return text if name == "upload_folder" else tuple(text.split(os.pathsep))
     try:
         if name in {"migrate", "end_blocked"}:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]

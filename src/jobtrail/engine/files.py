@@ -42,6 +42,14 @@ def inspect(path: str | os.PathLike[str], *, progress: Callable[[int, int], None
     return FileInput(str(where), before.st_size, sha256)
 
 
+def given(file: FileInput | str | os.PathLike[str]) -> FileInput:
+    """A file that somebody hands in: one that was looked at already, or a path.
+
+    Raises: InvalidFile.
+    """
+    return file if isinstance(file, FileInput) else inspect(file)
+
+
 def check_unchanged(file: FileInput) -> FileInput:
     """Look at a submitted file again; the file as it is now.
 

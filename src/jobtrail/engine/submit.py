@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidOption, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.jsonvalue import encode_arguments
-from jobtrail.job.model import NewJob
+from jobtrail.job.model import FileInput, NewJob
 from jobtrail.job.period import Period
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.task import choice_option, name_option, priority_option, seconds_option
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from jobtrail.config import Settings
     from jobtrail.job.follow import Successor
-    from jobtrail.job.model import FileInput, Submitted
+    from jobtrail.job.model import Submitted
     from jobtrail.job.task import Task
 
     from .following import Next
@@ -168,10 +168,10 @@ def _file(using: Using) -> FileInput | None:
     if using.period is not None:
         message = "a job works on a period or on a file, not on both"
         raise InvalidOption(message)
-    if not isinstance(using.file, (str, os.PathLike)):
+    if not isinstance(using.file, (str, os.PathLike, FileInput)):
         message = f"file must be a path; it is {type(using.file).__name__}"
         raise InvalidOption(message)
-    return files.inspect(using.file)
+    return files.given(using.file)
 
 
 def _period(using: Using, task: Task) -> Period | None:

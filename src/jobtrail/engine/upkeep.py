@@ -24,7 +24,7 @@ from jobtrail.store import jobs, retention, workers
 from jobtrail.store.wake import DEAD, SUSPECT
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
-from . import answers, spool
+from . import answers, spool, uploads
 from .deaths import Deaths, Place, Sign, Verdict
 from .overdue import Overdue
 from .rerun import subject
@@ -292,6 +292,7 @@ class Upkeep:
             completed=s.keep_completed, cancelled=s.keep_cancelled, failed=s.keep_failed, partial=s.keep_partial
         )
         retention.run_once(self._store, policy, now)
+        uploads.sweep(self._store, self._settings)
         before = now - timedelta(days=WORKERS_KEPT_DAYS)
         self._store.write(lambda conn: workers.forget(conn, before))
 
