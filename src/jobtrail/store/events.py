@@ -75,11 +75,11 @@ def append(conn: Connection, dialect: Dialect, rows: list[tuple[Any, ...]]) -> N
 
 
 def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
-    """The trail of one job, oldest first."""
-    found = conn.execute(
-        select(events).where(events.c.job_id == job_id, events.c.id > after).order_by(events.c.id).limit(limit)
-    )
-    return _read(found)
+    """The trail of one job, oldest first; of a longer one the newest lines, or those that follow ``after``."""
+    mine = select(events).where(events.c.job_id == job_id, events.c.id > after).limit(limit)
+    if after:
+        return _read(conn.execute(mine.order_by(events.c.id)))
+    return _read(conn.execute(mine.order_by(events.c.id.desc())))[::-1]
 
 
 def after(conn: Connection, event_id: int, *, limit: int = 1000) -> list[Event]:
