@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import func, or_, select, text, update
 
 from jobtrail.job.model import ACTIVE, Outcome, Status
 
 from .tables import jobs, units
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -119,6 +120,61 @@ def of_task(
     return [_read(row) for row in found]
 
 
+# -- the coverage grid -------------------------------------------------------------------------------
+
+# One look into the index for each, however many units it has.
+_TASKS = text(
+    f"WITH RECURSIVE each(task) AS (SELECT (SELECT min(task) FROM {units.name}) "  # noqa: S608 - constants
+    f"UNION ALL SELECT (SELECT min(u.task) FROM {units.name} AS u WHERE u.task > each.task) "
+    f"FROM each WHERE each.task IS NOT NULL) SELECT task FROM each WHERE task IS NOT NULL"
+)
+_SOURCES = text(
+    f"WITH RECURSIVE each(source, place) AS ("  # noqa: S608 - constants
+    f"SELECT (SELECT min(source) FROM {units.name} WHERE task = :task), 1 "
+    f"UNION ALL SELECT (SELECT min(u.source) FROM {units.name} AS u WHERE u.task = :task AND u.source > each.source), place + 1 "
+    f"FROM each WHERE each.source IS NOT NULL AND place < :limit) SELECT source FROM each WHERE source IS NOT NULL"
+)
+
+
+def tasks(conn: Connection) -> list[str]:
+    """The tasks that have units, by name."""
+    return sorted(conn.execute(_TASKS).scalars())
+
+
+def sources(conn: Connection, task: str, *, limit: int = 5000) -> list[str | None]:
+    """The sources of a task's units by name; None, the first, stands for units without one."""
+    without = select(units.c.unit).where(units.c.task == task, units.c.source.is_(None), _HAS_PERIOD).limit(1)
+    named = sorted(conn.execute(_SOURCES, {"task": task, "limit": limit}).scalars())
+    return [None, *named] if conn.execute(without).first() is not None else named
+
+
+def in_grid(
+    conn: Connection, task: str, of: Sequence[str | None], start: datetime, end: datetime, *, limit: int = 20_000
+) -> list[UnitRow]:
+    """The units of these sources whose period shares a moment with a span of time; at most ``limit``."""
+    named = [one for one in of if one is not None]
+    mine = units.c.source.in_(named)
+    query = _SELECT.where(
+        units.c.task == task, or_(mine, units.c.source.is_(None)) if None in of else mine,
+        units.c.period_start < end, units.c.period_end > start,
+    )  # fmt: skip
+    return [_read(row) for row in conn.execute(query.order_by(units.c.source, units.c.period_start).limit(limit))]
+
+
+def span(conn: Connection, task: str) -> tuple[datetime, datetime] | None:
+    """When the first and when the last period of a task's units begin; None where there is none."""
+    begins = units.c.period_start
+    row = conn.execute(select(func.min(begins), func.max(begins)).where(units.c.task == task, _HAS_PERIOD)).one()
+    return None if row[0] is None else (row[0], row[1])
+
+
+def files(conn: Connection, task: str, *, limit: int = 200) -> list[UnitRow]:
+    """The units of a task that are files, what has changed last first."""
+    query = _SELECT.where(units.c.task == task, units.c.period_start.is_(None)).order_by(units.c.changed_at.desc())
+    return [_read(row) for row in conn.execute(query.limit(limit))]
+
+
+_HAS_PERIOD = units.c.period_start.is_not(None)
 _SELECT = select(
     *(column for column in units.c),
     jobs.c.id.label("active_job"),
