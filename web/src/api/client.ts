@@ -71,7 +71,11 @@ export function send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: strin
   const raw = body instanceof FormData || body instanceof Blob;
   if (body !== undefined && !raw) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
-  return ask<T>(address(path), { method, headers, body: raw ? body : body === undefined ? undefined : JSON.stringify(body) });
+  return ask<T>(address(path), {
+    method,
+    headers,
+    body: raw ? body : body === undefined ? undefined : JSON.stringify(body),
+  });
 }
 
 export const post = <T>(path: string, body: unknown = {}, key?: string) => send<T>("POST", path, body, key);

@@ -100,7 +100,10 @@ export function suggest(typed: string, known: Record<string, readonly string[]>)
     }));
   }
   const key = text.slice(0, colon);
-  const begins = text.slice(colon + 1).replace(/^"/, "").toLowerCase();
+  const begins = text
+    .slice(colon + 1)
+    .replace(/^"/, "")
+    .toLowerCase();
   const values = known[key] ?? VALUES[key] ?? [];
   return values
     .filter((value) => value.toLowerCase().includes(begins))

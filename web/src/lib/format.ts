@@ -116,7 +116,9 @@ export function period(text: string, lang: Lang): string {
 }
 
 export function monthShort(index: number, lang: Lang): string {
-  return dateFormat(lang, "mon", { month: "short" }).format(new Date(Date.UTC(2013, index, 15))).replace(".", "");
+  return dateFormat(lang, "mon", { month: "short" })
+    .format(new Date(Date.UTC(2013, index, 15)))
+    .replace(".", "");
 }
 
 /** The last eight characters of an id, as the terminal shows it. */

@@ -23,7 +23,13 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 export function Button({ look, icon, press, off, children, className = "", onClick, ...rest }: ButtonProps) {
   const classes = ["btn", look, off ? "off" : "", className].filter(Boolean).join(" ");
   return (
-    <button type="button" className={classes} aria-disabled={off || undefined} onClick={off ? undefined : onClick} {...rest}>
+    <button
+      type="button"
+      className={classes}
+      aria-disabled={off || undefined}
+      onClick={off ? undefined : onClick}
+      {...rest}
+    >
       {icon && <Icon of={icon} />}
       {children !== undefined && <span>{children}</span>}
       {press && <kbd aria-hidden="true">{press}</kbd>}
@@ -31,7 +37,11 @@ export function Button({ look, icon, press, off, children, className = "", onCli
   );
 }
 
-export function IconButton({ icon, label, ...rest }: { icon: Shape; label: string } & ButtonHTMLAttributes<HTMLButtonElement>) {
+export function IconButton({
+  icon,
+  label,
+  ...rest
+}: { icon: Shape; label: string } & ButtonHTMLAttributes<HTMLButtonElement>) {
   return (
     <button type="button" className="icon-btn" aria-label={label} title={label} {...rest}>
       <Icon of={icon} />
@@ -72,7 +82,12 @@ export function Bar({ parts, thick }: { parts: { name: string; share: number }[]
   const height = thick ? 12 : 6;
   let at = 0;
   return (
-    <svg className={`bar ${thick ? "thick" : ""}`} viewBox={`0 0 100 ${height}`} preserveAspectRatio="none" aria-hidden="true">
+    <svg
+      className={`bar ${thick ? "thick" : ""}`}
+      viewBox={`0 0 100 ${height}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
       {parts.map(({ name, share }) => {
         const width = Math.max(0, Math.min(100 - at, share * 100));
         const rect = <rect key={name} className={name} x={at} width={width} height={height} />;
@@ -83,7 +98,17 @@ export function Bar({ parts, thick }: { parts: { name: string; share: number }[]
   );
 }
 
-export function Note({ tone, icon = "info", children, live }: { tone?: string; icon?: Shape; children: ReactNode; live?: boolean }) {
+export function Note({
+  tone,
+  icon = "info",
+  children,
+  live,
+}: {
+  tone?: string;
+  icon?: Shape;
+  children: ReactNode;
+  live?: boolean;
+}) {
   return (
     <p className={`note ${tone ?? ""}`} role={live ? "alert" : undefined}>
       <Icon of={icon} />
@@ -157,7 +182,17 @@ export function Waiting() {
   return <p className="waiting dim small">{t("loading")}</p>;
 }
 
-export function Check({ checked, some, label, onChange }: { checked: boolean; some?: boolean; label: string; onChange: (on: boolean, shift: boolean) => void }) {
+export function Check({
+  checked,
+  some,
+  label,
+  onChange,
+}: {
+  checked: boolean;
+  some?: boolean;
+  label: string;
+  onChange: (on: boolean, shift: boolean) => void;
+}) {
   return (
     <input
       className="check"
@@ -172,7 +207,17 @@ export function Check({ checked, some, label, onChange }: { checked: boolean; so
   );
 }
 
-export function Head({ title, sub, end, before }: { title: ReactNode; sub?: ReactNode; end?: ReactNode; before?: ReactNode }) {
+export function Head({
+  title,
+  sub,
+  end,
+  before,
+}: {
+  title: ReactNode;
+  sub?: ReactNode;
+  end?: ReactNode;
+  before?: ReactNode;
+}) {
   return (
     <div className="page-head">
       <div>

@@ -16,6 +16,9 @@ export function usePlace(...path: Crumb[]): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the path is another one
   useEffect(() => {
     crumbs.set(path);
-    document.title = `${path.map((crumb) => crumb.text).reverse().join(" · ")} · jobtrail`;
+    document.title = `${path
+      .map((crumb) => crumb.text)
+      .reverse()
+      .join(" · ")} · jobtrail`;
   }, [key]);
 }

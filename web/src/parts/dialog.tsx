@@ -5,7 +5,17 @@ import { useSpeech } from "../i18n";
 import { Button, IconButton, Note } from "./basic";
 import { ProblemNote } from "./problem";
 
-export function Dialog({ title, onClose, wide, children }: { title: ReactNode; onClose: () => void; wide?: boolean; children: ReactNode }) {
+export function Dialog({
+  title,
+  onClose,
+  wide,
+  children,
+}: {
+  title: ReactNode;
+  onClose: () => void;
+  wide?: boolean;
+  children: ReactNode;
+}) {
   const { t } = useSpeech();
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -15,7 +25,13 @@ export function Dialog({ title, onClose, wide, children }: { title: ReactNode; o
     return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={box} className={`dialog ${wide ? "wide" : ""}`} aria-labelledby={id} onCancel={onClose} onClose={onClose}>
+    <dialog
+      ref={box}
+      className={`dialog ${wide ? "wide" : ""}`}
+      aria-labelledby={id}
+      onCancel={onClose}
+      onClose={onClose}
+    >
       <header className="card-head">
         <h2 id={id}>{title}</h2>
         <span className="end">
@@ -46,7 +62,18 @@ interface ActionProps {
 }
 
 /** What an action makes and leaves alone, why it is done, and then its verb. The second press is the first one's. */
-export function ActionDialog({ title, says, verb, danger, off, wantsReason = true, run, onDone, onClose, children }: ActionProps) {
+export function ActionDialog({
+  title,
+  says,
+  verb,
+  danger,
+  off,
+  wantsReason = true,
+  run,
+  onDone,
+  onClose,
+  children,
+}: ActionProps) {
   const { t } = useSpeech();
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
@@ -80,12 +107,22 @@ export function ActionDialog({ title, says, verb, danger, off, wantsReason = tru
         {wantsReason && (
           <label className="line-field">
             <span>{t("reason")}</span>
-            <input className="input" value={reason} maxLength={500} placeholder={t("reason.hint")} onChange={(event) => setReason(event.target.value)} />
+            <input
+              className="input"
+              value={reason}
+              maxLength={500}
+              placeholder={t("reason.hint")}
+              onChange={(event) => setReason(event.target.value)}
+            />
           </label>
         )}
         {problem && <ProblemNote problem={problem} />}
         <div className="dialog-foot">
-          <button type="submit" className={`btn ${danger ? "danger" : "primary"} ${off || busy ? "off" : ""}`} aria-disabled={off || busy || undefined}>
+          <button
+            type="submit"
+            className={`btn ${danger ? "danger" : "primary"} ${off || busy ? "off" : ""}`}
+            aria-disabled={off || busy || undefined}
+          >
             {verb}
           </button>
           <Button look="quiet" onClick={onClose}>

@@ -32,7 +32,13 @@ export function Login({ ways }: { ways: string[] }) {
         >
           <label className="line-field">
             <span>{t("login.field")}</span>
-            <input className="input" type="password" autoComplete="current-password" value={token} onChange={(event) => setToken(event.target.value)} />
+            <input
+              className="input"
+              type="password"
+              autoComplete="current-password"
+              value={token}
+              onChange={(event) => setToken(event.target.value)}
+            />
           </label>
           {problem && <ProblemNote problem={problem} />}
           <button type="submit" className="btn primary">

@@ -1,0 +1,49 @@
+/* What pages ask for, under the names by which live news makes it fresh again. */
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
+import { get, type Query } from "./client";
+import { pace } from "./live";
+import type { JobPage, Me } from "./types";
+
+/** A look that is taken again while it is watched: at the pace of the news, and now and then in any case. */
+export function useLook<T>(
+  path: string,
+  query: Query = {},
+  options: { on?: boolean; keep?: boolean; every?: number } = {},
+) {
+  const steady = pace.use();
+  return useQuery({
+    queryKey: [path, query],
+    queryFn: ({ signal }) => get<T>(path, query, signal),
+    enabled: options.on ?? true,
+    placeholderData: options.keep === false ? undefined : keepPreviousData,
+    refetchInterval: options.every ?? steady,
+  });
+}
+
+export function useMe() {
+  return useQuery({ queryKey: ["me"], queryFn: ({ signal }) => get<Me>("me", {}, signal), staleTime: 60_000 });
+}
+
+export function useMay(role: "operator" | "admin"): boolean {
+  const me = useMe();
+  const mine = me.data?.role;
+  return mine === "admin" || (role === "operator" && mine === "operator");
+}
+
+/** Numbers beside the names of pages; none where nothing waits. */
+export function useCounts(): { questions: number; failed: number } {
+  const questions = useLook<JobPage>(
+    "jobs",
+    { q: "status:awaiting_input status:awaiting_mapping", limit: 1, count: true },
+    { every: 10_000 },
+  );
+  const failed = useLook<JobPage>("jobs", { q: "status:failed after:1d", limit: 1, count: true }, { every: 10_000 });
+  return { questions: questions.data?.count?.number ?? 0, failed: failed.data?.count?.number ?? 0 };
+}
+
+/** After an action everything that is on the page is looked at again. */
+export function useFresh(): () => Promise<void> {
+  const client = useQueryClient();
+  return useCallback(() => client.invalidateQueries(), [client]);
+}

@@ -1,0 +1,118 @@
+/* The pages and their addresses. They stand behind a hash, so that the console works under any path without knowing it. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import {
+  createHashHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  RouterProvider,
+} from "@tanstack/react-router";
+import { Problem } from "./api/client";
+import { Gone } from "./parts/gone";
+import { Shell } from "./shell";
+
+export const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 1000,
+      retry: (times, error) => !(error instanceof Problem && error.status > 0 && error.status !== 503) && times < 2,
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+/** Searches are words, as people write them: no JSON in the address. */
+export function readSearch(text: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+export function writeSearch(search: Record<string, unknown>): string {
+  const words = new URLSearchParams();
+  for (const [key, value] of Object.entries(search))
+    if (value !== undefined && value !== "") words.set(key, String(value));
+  const text = words.toString().replace(/%3A/g, ":").replace(/%2F/g, "/");
+  return text ? `?${text}` : "";
+}
+
+type Words<K extends string> = { [key in K]?: string };
+
+function words<K extends string>(...keys: K[]) {
+  return (search: Record<string, unknown>): Words<K> =>
+    Object.fromEntries(
+      keys.filter((key) => typeof search[key] === "string").map((key) => [key, search[key]]),
+    ) as Words<K>;
+}
+
+const root = createRootRoute({ component: Shell, notFoundComponent: () => <Gone />, errorComponent: Gone });
+const at = <P extends string>(path: P) => ({ getParentRoute: () => root, path });
+
+const routeTree = root.addChildren([
+  createRoute({ ...at("/"), component: lazyRouteComponent(() => import("./pages/overview"), "Overview") }),
+  createRoute({
+    ...at("/jobs"),
+    validateSearch: words("q"),
+    component: lazyRouteComponent(() => import("./pages/jobs"), "Jobs"),
+  }),
+  createRoute({
+    ...at("/jobs/$id"),
+    validateSearch: words("items"),
+    component: lazyRouteComponent(() => import("./pages/job"), "Job"),
+  }),
+  createRoute({
+    ...at("/coverage"),
+    validateSearch: words("task", "zoom", "at"),
+    component: lazyRouteComponent(() => import("./pages/coverage"), "Coverage"),
+  }),
+  createRoute({
+    ...at("/questions"),
+    validateSearch: words("show"),
+    component: lazyRouteComponent(() => import("./pages/questions"), "Questions"),
+  }),
+  createRoute({ ...at("/questions/$id"), component: lazyRouteComponent(() => import("./pages/question"), "Question") }),
+  createRoute({ ...at("/schedules"), component: lazyRouteComponent(() => import("./pages/schedules"), "Schedules") }),
+  createRoute({
+    ...at("/schedules/$name"),
+    component: lazyRouteComponent(() => import("./pages/schedule"), "Schedule"),
+  }),
+  createRoute({
+    ...at("/errors"),
+    validateSearch: words("since", "task"),
+    component: lazyRouteComponent(() => import("./pages/errors"), "Errors"),
+  }),
+  createRoute({ ...at("/workers"), component: lazyRouteComponent(() => import("./pages/workers"), "Workers") }),
+  createRoute({
+    ...at("/audit"),
+    validateSearch: words("actor", "name"),
+    component: lazyRouteComponent(() => import("./pages/audit"), "Audit"),
+  }),
+  createRoute({ ...at("/tasks"), component: lazyRouteComponent(() => import("./pages/tasks"), "Tasks") }),
+  createRoute({
+    ...at("/tasks/$name"),
+    validateSearch: words("from", "source", "period"),
+    component: lazyRouteComponent(() => import("./pages/task"), "Task"),
+  }),
+]);
+
+const router = createRouter({
+  routeTree,
+  history: createHashHistory(),
+  parseSearch: readSearch,
+  stringifySearch: writeSearch,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+export function App() {
+  return (
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  );
+}

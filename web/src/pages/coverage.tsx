@@ -1,0 +1,3 @@
+export function Coverage() {
+  return null;
+}

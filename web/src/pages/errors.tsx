@@ -1,0 +1,3 @@
+export function Errors() {
+  return null;
+}

@@ -1,0 +1,3 @@
+export function Job() {
+  return null;
+}

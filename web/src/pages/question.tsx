@@ -1,0 +1,3 @@
+export function Question() {
+  return null;
+}

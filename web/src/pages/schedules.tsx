@@ -1,0 +1,3 @@
+export function Schedules() {
+  return null;
+}

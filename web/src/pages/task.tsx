@@ -1,0 +1,3 @@
+export function Task() {
+  return null;
+}
