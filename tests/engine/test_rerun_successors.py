@@ -70,6 +70,18 @@ def test_a_rerun_with_successors_starts_them_all_once(jobs, chain, mode):
     assert came["report"].row.source == "s"
 
 
+def test_a_rerun_whose_body_names_nothing_is_followed_too(jobs):
+    @jobs.task
+    def plain() -> int:
+        return 1
+
+    first = plain.then(plain).enqueue()
+    drain(jobs)
+    again = first.rerun(with_successors=True)
+    drain(jobs)
+    assert [one["state"] for one in again.successors()] == ["submitted"]
+
+
 def test_one_that_was_skipped_follows_the_rerun(jobs, chain):
     jobs.bad = True
     first = chain.enqueue()
