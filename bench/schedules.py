@@ -46,8 +46,8 @@ def measure(url: str, number: int, seconds: float, rule: str) -> dict[str, float
     late: list[float] = []
     plain = Firing._write_chunk
 
-    def write_chunk(self: Firing, chunk: list[Any], now: Any, fired: Any) -> None:
-        plain(self, chunk, now, fired)
+    def write_chunk(self: Firing, chunk: list[Any], now: Any, fired: Any, **rest: Any) -> None:
+        plain(self, chunk, now, fired, **rest)
         at = app.store.now()
         late.extend((at - planned).total_seconds() for one in chunk for planned, _ in one.prepared)
 

@@ -351,6 +351,19 @@ def test_c61_who_lacks_the_task_does_not_keep_the_others_from_it(make_jobs):
     assert set(ticking.jobs.schedules.leaders()) == {"work", "report"}
 
 
+def test_c61_a_time_that_waits_is_not_taken_for_one_whose_task_is_gone(make_jobs):
+    """It is overdue because the run before goes on; a process that lacks the task sees that somebody else leads."""
+    ticking = Ticking(make_jobs)
+    ticking.declare("every 10 seconds", overlap="queue")
+    other = make_jobs(clock=ticking.clock)
+    without = other.schedules.scheduler()
+    for second in range(10, 70, 5):
+        ticking.turn(NOON + timedelta(seconds=second), run=False)
+        without.run_once()
+    assert ticking.get().row.unknown_since is None
+    assert ticking.told() == [("12:00", "ran")]
+
+
 def test_c61_looking_editing_and_pausing_lose_nothing_where_the_task_is_not_there(make_jobs):
     ticking = Ticking(make_jobs)
     ticking.declare("*/10 * * * *")

@@ -11,6 +11,8 @@ from functools import partial
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import IntegrityError
+
 from jobtrail.engine import submit
 from jobtrail.engine.rerun import cancel
 from jobtrail.engine.submit import Using
@@ -149,11 +151,18 @@ class Firing:
 
     # -- one transaction -----------------------------------------------------------------------------
 
-    def _write_chunk(self, chunk: list[_Shots], now: datetime, fired: Fired) -> None:
+    def _write_chunk(self, chunk: list[_Shots], now: datetime, fired: Fired, *, looks: bool = False) -> None:
+        """``looks``: at the slots that are there already, which is needed only where the key has refused one."""
         try:
-            written = self._service.store.write(partial(self._write, chunk, now))
+            written = self._service.store.write(partial(self._write, chunk, now, looks=looks))
         except StoreUnavailable:
             raise
+        except IntegrityError as error:
+            if looks:
+                self._write_each(chunk, now, fired, error)
+            else:
+                self._write_chunk(chunk, now, fired, looks=True)
+            return
         except Exception as error:
             self._write_each(chunk, now, fired, error)
             return
@@ -168,7 +177,7 @@ class Firing:
         """One bad schedule holds up no other one: each is written alone, and what cannot be is put off."""
         if len(chunk) > 1:
             for one in chunk:
-                self._write_chunk([one], now, fired)
+                self._write_chunk([one], now, fired, looks=True)
             return
         row = chunk[0].due.row
         if row.name not in self._told:
@@ -176,7 +185,7 @@ class Firing:
             self._told.add(row.name)
         self._service.store.write(lambda conn: schedules.put_off(conn, row, now + PUT_OFF))
 
-    def _write(self, chunk: list[_Shots], now: datetime, conn: Connection) -> list[_Shots] | None:
+    def _write(self, chunk: list[_Shots], now: datetime, conn: Connection, *, looks: bool) -> list[_Shots] | None:
         """None when another process decides now. A schedule that somebody has changed meanwhile is left to the next turn."""
         if not leases.are_held(conn, self._leader.tokens({one.due.row.task for one in chunk})):
             return None
@@ -184,14 +193,16 @@ class Firing:
         going = [one for one in chunk if one.due.row.id in same]
         for one in going:
             one.done, one.busy = [], False
-        taken = slots.taken(conn, [pair for one in going for pair in one.pairs])
+        asked = [pair for one in going if looks or one.due.standing.unknown for pair in one.pairs]
+        taken = slots.taken(conn, asked)
         self._submit(conn, going, taken, now)
         for one in going:
             one.done += [_missed_slot(one, missed, now) for missed in one.missed if _open(one, missed.planned, taken)]
         rows = [slot for one in going for slot in one.done]
         slots.take_back(conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken])
         slots.put(conn, self._service.store.dialect, rows)
-        schedules.advance(conn, [(one.due.row, _standing_after(one)) for one in going if not one.busy])
+        moved = [(one.due.row, _standing_after(one)) for one in going if not one.busy]
+        schedules.advance(conn, self._service.store.dialect, moved)
         self._tell(conn, going, now)
         return going
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 
 from .tables import jobs, schedules
 
@@ -63,10 +63,10 @@ ADVANCED = (
     "failures_in_row", "missed_in_row", "state",
 )  # fmt: skip
 _ADVANCE = (
-    update(schedules)
-    .where(schedules.c.id == bindparam("b_id"), schedules.c.version == bindparam("b_version"))
-    .values({name: bindparam(f"b_{name}") for name in ADVANCED})
+    f"UPDATE {schedules.name} SET {', '.join(f'{name} = {{mark}}' for name in ADVANCED)} "  # noqa: S608 - constants
+    "WHERE id = {mark} AND version = {mark}"
 )
+_MARKS = {"sqlite": "?", "postgresql": "%s"}
 
 
 def _read(row: Any) -> ScheduleRow:
@@ -181,14 +181,19 @@ def unchanged(conn: Connection, rows: Sequence[ScheduleRow]) -> set[str]:
     return {row.id for row in conn.execute(query) if read[row.id] == (row.version, row.next_at)}
 
 
-def advance(conn: Connection, rows: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]) -> None:
-    """Write where schedules stand after a turn; all `ADVANCED` words are given."""
+def advance(conn: Connection, dialect: Dialect, rows: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]) -> None:
+    """Write where schedules stand after a turn, in the driver's own words: all `ADVANCED` values are given."""
+    moment = dialect.moment
     given = [
-        {"b_id": row.id, "b_version": row.version, **{f"b_{name}": values[name] for name in ADVANCED}}
-        for row, values in rows
-    ]
+        (
+            moment(new["next_at"]), moment(new["due_at"]), new["waits_for"], moment(new["unknown_since"]),
+            moment(new["last_at"]), new["last_job"], new["last_outcome"], new["runs"], new["failures_in_row"],
+            new["missed_in_row"], new["state"], row.id, row.version,
+        )
+        for row, new in rows
+    ]  # fmt: skip
     if given:
-        conn.execute(_ADVANCE, given)
+        conn.exec_driver_sql(_ADVANCE.format(mark=_MARKS[dialect.name]), given)
 
 
 def put_off(conn: Connection, row: ScheduleRow, due_at: datetime | None) -> None:
