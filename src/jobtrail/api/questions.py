@@ -1,0 +1,90 @@
+"""Questions over the network: the inbox, one question with its form, and answering it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from jobtrail.engine import answers
+from jobtrail.errors import InvalidOption, NotFound
+from jobtrail.job.masking import MASK, restored
+from jobtrail.store import jobs, questions
+
+from . import shapes, shapes_questions
+from .guard import Who, needs, routes
+from .ids import whole
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from .desk import Desk
+
+
+class Answer(BaseModel):
+    """An answer: what the form gave, or for a mapping the name of a column for each field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: Any = Field(examples=[{"date": "Flight Date"}])
+    reason: str | None = Field(None, max_length=500)
+    remember: bool | None = Field(None, description="Keep it for the task and source; default: as the question says.")
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of this file."""
+    router = routes("questions")
+
+    @router.get("/questions", operation_id="listQuestions", summary="Open questions, the nearest deadline first")
+    @needs("viewer")
+    async def inbox(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> shapes_questions.Inbox:
+        return await desk.read(read_inbox, desk.store.now(), limit=limit)
+
+    @router.get("/questions/{question}", operation_id="showQuestion", summary="One question with its form")
+    @needs("viewer")
+    async def one(question: str) -> shapes_questions.Question:
+        return await desk.read(_one, whole(question, "question"))
+
+    @router.post("/questions/{question}/answer", operation_id="answerQuestion", summary="Answer a question")
+    @needs("operator")
+    async def answer(question: str, given: Answer, who: Who) -> shapes_questions.Question:
+        return await desk.call(_answer, desk, whole(question, "question"), given, who.actor)
+
+    return router
+
+
+def read_inbox(conn: Connection, now: datetime, *, limit: int = 100) -> shapes_questions.Inbox:
+    """The inbox, and how many are open in all."""
+    found = questions.list_open(conn, limit=limit)
+    count = len(found) if len(found) < limit else questions.count_open(conn)
+    return shapes_questions.Inbox(questions=[shapes_questions.line(*one) for one in found], count=count, now=now)
+
+
+def _one(conn: Connection, question: str) -> shapes_questions.Question:
+    row = questions.get(conn, question)
+    job = None if row is None else jobs.get(conn, row.job_id)
+    if row is None or job is None:
+        message = f"there is no question {question}"
+        raise NotFound(message)
+    return shapes_questions.question(row, job)
+
+
+def _answer(desk: Desk, question: str, given: Answer, actor: str) -> shapes_questions.Question:
+    desk.jobs.service.make_ready()
+    with desk.store.read() as conn:
+        row = questions.get(conn, question)
+    value = restored(given.value, shapes.parsed(row.default)) if row is not None else given.value
+    if _has_mask(value):
+        message = f"a value of the answer is still masked ({MASK}): say what it is"
+        raise InvalidOption(message)
+    answers.answer(desk.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
+    with desk.store.read() as conn:
+        return _one(conn, question)
+
+
+def _has_mask(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return value == MASK or any(_has_mask(one) for one in inner)
