@@ -7,7 +7,7 @@ import random
 import statistics
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from fleet import Balance, Fleet, balance, until
@@ -34,9 +34,11 @@ class Plan:
     window: float
     fault: float
     kill_every: float = 5.0
+    windows: int = 3  # the median of so many counts
+    connections: int = 300
 
 
-SHORT = Plan(workers=2, rate=40, slots=4, body=0.02, window=0.5, fault=1.5, kill_every=0.75)
+SHORT = Plan(workers=2, rate=40, slots=4, body=0.02, window=0.3, fault=1.0, kill_every=0.5, windows=1, connections=100)
 WHOLE = Plan(workers=4, rate=60, slots=4, body=0.02, window=5.0, fault=12.0)
 
 
@@ -122,7 +124,7 @@ def backends_terminated(fleet: Fleet, plan: Plan, load: Load, server: Cluster | 
 
 def idle_connections(fleet: Fleet, plan: Plan, load: Load, server: Cluster | None) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(300):
+        for _ in range(plan.connections):
             stack.enter_context(_connection(fleet))
         time.sleep(plan.fault)
 
@@ -175,7 +177,7 @@ ON_POSTGRES: dict[str, Callable[..., None]] = {
     "worker killed every {kill_every:g} s": killed_again_and_again,
     "PostgreSQL restarted": server_restarted,
     "backends terminated every 2 s": backends_terminated,
-    "300 idle connections": idle_connections,
+    "{connections} idle connections": idle_connections,
     "idle transaction held": idle_transaction,
     "4 long REPEATABLE READ readers": long_readers,
     "1.5 × overload": overload,
@@ -195,21 +197,21 @@ def run(fleet: Fleet, plan: Plan, cases: dict[str, Callable[..., None]], server:
     """All cases on one set of workers, one row after the other."""
     fleet.start_many(plan.workers, "-c", str(plan.slots))
     for name, fault in cases.items():
-        yield measure(fleet, plan, name.format(kill_every=plan.kill_every), fault, server)
+        yield measure(fleet, plan, name.format(**asdict(plan)), fault, server)
 
 
 def measure(fleet: Fleet, plan: Plan, name: str, fault: Callable[..., None], server: Cluster | None) -> Row:
     """Load, a window before, the fault, then windows after; then everything must end."""
     load = Load(fleet, plan)
-    begun = len(fleet.diary("end"))
+    begun = _ends(fleet)
     load.start()
     try:
-        until("the load runs", lambda: len(fleet.diary("end")) > begun)
-        before = statistics.median(_window(fleet, plan) for _ in range(3))
+        until("the load runs", lambda: _ends(fleet) > begun)
+        before = statistics.median(_window(fleet, plan) for _ in range(plan.windows))
         fault(fleet, plan, load, server)
         ended = time.monotonic()
         after = _after(fleet, plan, before, ended)
-        recovered_in = time.monotonic() - ended - 3 * plan.window
+        recovered_in = time.monotonic() - ended - plan.windows * plan.window
     finally:
         load.stop()
     fleet.drained(timeout=120)
@@ -218,13 +220,13 @@ def measure(fleet: Fleet, plan: Plan, name: str, fault: Callable[..., None], ser
 
 
 def _after(fleet: Fleet, plan: Plan, before: float, ended: float) -> float:
-    """The median of three windows once the load is carried again, at the latest after a minute."""
+    """The median of the last windows once the load is carried again, at the latest after a minute."""
     windows: list[float] = []
     while True:
         windows.append(_window(fleet, plan))
-        after = statistics.median(windows[-3:])
+        after = statistics.median(windows[-plan.windows :])
         caught_up = after >= 0.95 * before and fleet.unfinished() < plan.rate
-        if len(windows) >= 3 and (caught_up or time.monotonic() - ended > RECOVER_WITHIN):
+        if len(windows) >= plan.windows and (caught_up or time.monotonic() - ended > RECOVER_WITHIN):
             return after
 
 

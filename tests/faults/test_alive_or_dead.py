@@ -51,8 +51,9 @@ def test_c01_a_body_that_kills_its_worker_is_given_up_after_three(one: Fleet) ->
 
 
 def test_c03_a_blocked_loop_and_a_held_interpreter_are_not_dead(one: Fleet) -> None:
-    one.start("-q", "nothing")  # watches the others
-    pids = [process.pid for process in (one.start("-q", "computing"), one.start("-q", "holding"))]
+    started = [one.start("-q", queue, wait=False) for queue in ("computing", "holding", "nothing")]  # the last one watches
+    pids = [process.pid for process in started[:2]]
+    until("all are registered", lambda: {one.state_of(process.pid) for process in started} == {"alive"}, timeout=40)
     jobs = [one.submit(task, queue=task, seconds=int(BLOCKED_AFTER) + 5) for task in ("computing", "holding")]
 
     def noted(pid: int) -> dict | None:

@@ -109,8 +109,9 @@ def test_c43_killed_while_the_store_stays_away_what_was_done_is_not_repeated(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with fleet(own_url, tmp_path, spool_after=0.5, beat_interval=1.0, silent_after=4.0) as one:
-        one.start("-q", "nothing")  # survives, and finds the other one dead
+        survivor = one.start("-q", "nothing", wait=False)  # finds the other one dead
         dying = one.start()
+        until("it is registered", lambda: one.state_of(survivor.pid) == "alive")
         jobs = [one.submit("quick", seconds=2.0) for _ in range(10)]
         until("all run", lambda: len(one.diary("start")) == 10)
         own_server.stop()
