@@ -176,6 +176,30 @@ _living = (
     .where(workers.c.state.in_(ALIVE))
 )
 
+# -- tasks -------------------------------------------------------------------------------------------
+
+# One look into the index for each task, however many jobs it has.
+_NEWEST = sql(
+    f"WITH RECURSIVE each(task) AS (SELECT (SELECT min(task) FROM {jobs.name}) "  # noqa: S608 - constants
+    f"UNION ALL SELECT (SELECT min(j.task) FROM {jobs.name} AS j WHERE j.task > each.task) "
+    f"FROM each WHERE each.task IS NOT NULL) "
+    f"SELECT (SELECT j.id FROM {jobs.name} AS j WHERE j.task = each.task ORDER BY j.id DESC LIMIT 1) AS id "
+    f"FROM each WHERE task IS NOT NULL"
+).columns(id=jobs.c.id.type)
+_LAST = (jobs.c.id, jobs.c.task, jobs.c.status, jobs.c.outcome, jobs.c.created_at, jobs.c.finished_at)
+TASKS_AT_ONCE = 500
+
+
+def newest_jobs(conn: Connection) -> dict[str, Any]:
+    """The newest job of each task that has any: id, task, status, outcome, created_at, finished_at."""
+    ids = list(conn.execute(_NEWEST).scalars())
+    found: dict[str, Any] = {}
+    for begin in range(0, len(ids), TASKS_AT_ONCE):
+        query = select(*_LAST).where(jobs.c.id.in_(ids[begin : begin + TASKS_AT_ONCE]))
+        found |= {row.task: row for row in conn.execute(query)}
+    return found
+
+
 # -- what has ended ------------------------------------------------------------------------------------
 
 # An expression, or SQLite would read every row by way of its index of tasks.
