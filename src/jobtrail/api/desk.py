@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -34,9 +33,6 @@ class Desk:
     jobs: JobTrail
     access: Access
     secret: str = ""
-    uploads: Path | None = None
-    upload_limit: int = 1_073_741_824
-    input_roots: tuple[Path, ...] = ()
     search_seconds: float = SEARCH_SECONDS
     attempts: Attempts = field(default_factory=Attempts)
     _limiter: Any = None

@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.routing import Match
 
 from jobtrail.errors import InvalidOption
 
 from .access import CHALLENGE, ROLES, Access, Person, is_loopback
-from .problems import Problem
+from .problems import MEDIA_TYPE, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 ANYONE = "anyone"
 OURS = "x-jobtrail"  # a header that no other site can have a browser send
 _RULE = "__jobtrail_needs__"
+_FILES = "__jobtrail_takes_files__"
+BODY_LIMIT = 8 << 20  # bytes of a request that is no file
 _PERSON = "jobtrail.person"
+_BOUNDED = "jobtrail.bounded"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _CSP = (
@@ -65,9 +69,34 @@ def rule_of(endpoint: Any) -> str | None:
     return rule
 
 
+def takes_files(endpoint: _F) -> _F:
+    """Say of a route that it reads its body piece by piece and has a limit of its own."""
+    setattr(endpoint, _FILES, True)
+    return endpoint
+
+
 def routes(tag: str) -> APIRouter:
     """An empty set of routes below ``/api``; ``tag`` groups them in the description."""
-    return APIRouter(prefix="/api", tags=[tag])
+    return APIRouter(prefix="/api", tags=[tag], responses=also(401, 403, 422, 503))
+
+
+def also(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the description of a route: what it answers beside its success, as problem details."""
+    return {status: {"description": _MEANS[status], "content": _PROBLEM} for status in statuses}
+
+
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_MEANS = {
+    401: "Nobody knows who you are.",
+    403: "Your role does not allow it, or it came from another site.",
+    404: "There is no such thing.",
+    409: "The state of the store forbids it now; `job` names what stands in the way.",
+    410: "Nobody waits for it any more.",
+    413: "It is too large.",
+    422: "What was sent does not fit; `errors` says where.",
+    429: "Too often.",
+    503: "The database is away, or the search took too long.",
+}
 
 
 def person_of(connection: HTTPConnection) -> Person:
@@ -102,17 +131,24 @@ class Guard:
         except Problem as problem:
             await self._refuse(problem, scope, receive, send)
             return
-        await self.app(scope, receive, self._with_headers(send) if scope["type"] == "http" else send)
+        if scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+        else:
+            await self.app(scope, self._bounded(scope, receive), self._with_headers(send))
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         self._check_host(headers)
-        role = self._role(scope)
+        endpoint = self._endpoint(scope)
+        if endpoint is None:
+            return  # there is no such route, or not for this method: nothing of ours will be called
+        role = rule_of(endpoint)
         if role is None:
-            return  # there is no such route
-        person = None
-        if role != ANYONE or headers.get("cookie") or headers.get("authorization") or True:
-            person = await self._person(scope, needed=role != ANYONE)
+            raise Problem(403, "closed", "this address is closed: nothing says who may use it")
+        if not getattr(endpoint, _FILES, False):
+            scope[_BOUNDED] = True
+            _check_size(headers.get("content-length", ""))
+        person = await self._person(scope, needed=role != ANYONE)
         self._check_origin(scope, headers, person)
         scope[_PERSON] = person
         if role == ANYONE:
@@ -136,26 +172,13 @@ class Guard:
         del scope
         return "nobody can log in here from another machine"
 
-    def _role(self, scope: Scope) -> str | None:
-        """The role that the route needs which this request will meet; None where there is none.
-
-        Raises: Problem 403 for a route without a rule.
-        """
-        partial = None
+    def _endpoint(self, scope: Scope) -> Any:
+        """What this request will call: the first route that fits, as the router itself decides; None where nothing does."""
         for route in self.table.routes:
             match, found = route.matches(scope)
             if match is Match.FULL:
-                return self._ruled(found.get("endpoint"))
-            if match is Match.PARTIAL and partial is None:
-                partial = found
-        return ANYONE if partial is not None else None
-
-    @staticmethod
-    def _ruled(endpoint: Any) -> str:
-        role = rule_of(endpoint)
-        if role is None:
-            raise Problem(403, "closed", "this address is closed: nothing says who may use it")
-        return role
+                return found.get("endpoint", route)
+        return None
 
     # -- where it comes from ---------------------------------------------------------------------------
 
@@ -204,6 +227,21 @@ class Guard:
             await problem.response()(scope, receive, self._with_headers(send))
 
     @staticmethod
+    def _bounded(scope: Scope, receive: Receive) -> Receive:
+        """A body that does not say its size before is counted as it comes."""
+        left = BODY_LIMIT
+
+        async def receiving() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413)
+            return message
+
+        return receiving if scope.get(_BOUNDED) else receive
+
+    @staticmethod
     def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -213,6 +251,11 @@ class Guard:
             await send(message)
 
         return sending
+
+
+def _check_size(length: str) -> None:
+    if length.isdecimal() and int(length) > BODY_LIMIT:
+        raise Problem(413, "too-large", f"a request may have {BODY_LIMIT:,} bytes; files go to /api/files")
 
 
 async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,30 +1,109 @@
-"""Jobs over the network: the list, one job whole, and what can be done with it."""
+"""Jobs over the network: the list, one job whole, submitting, and what can be done with one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import hashlib
+import re
+from datetime import datetime
+from json import loads
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import AwareDatetime, Field, model_validator
 
-from jobtrail.store import runs, search
+from jobtrail.engine import rerun, uploads
+from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
+from jobtrail.job.jsonvalue import encode_arguments
+from jobtrail.job.masking import left_masked, restored
+from jobtrail.store import jobs, runs, search
 
-from . import shapes
-from .guard import needs, routes
+from . import shapes, whole
+from .guard import Who, also, needs, routes
+from .shapes import Shape
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from sqlalchemy import Connection
 
+    from jobtrail.job.model import FileInput, JobRow
+
+    from .access import Person
     from .desk import Desk
 
 COUNT_CAP = search.COUNT_CAP
+SHORTEST = 6  # characters of the ending of an id
+_ID = re.compile(r"[0-9a-fA-F-]{6,36}")
+_REPORTING = {"running", "cancelling", "pending"}
+
+
+class FileGiven(Shape):
+    """The input file: an upload by its id, or a path below one of the server's ``input_roots``."""
+
+    upload: str | None = Field(None, examples=[shapes.ID])
+    path: str | None = Field(None, max_length=4096, examples=["incoming/planes.csv"])
+
+    @model_validator(mode="after")
+    def _one(self) -> FileGiven:
+        if (self.upload is None) == (self.path is None):
+            message = "say either upload or path"
+            raise ValueError(message)
+        return self
+
+
+class Submission(shapes.Said):
+    """A job to be stored; what is null is as the task says."""
+
+    task: str = Field(examples=["sync_weather"])
+    args: dict[str, Any] = Field(default_factory=dict, examples=[{"airport": "EWR"}])
+    source: str | None = Field(None, examples=["weather/EWR"])
+    period: str | None = Field(None, examples=["2013-02"])
+    file: FileGiven | None = None
+    priority: int | None = Field(None, description="0 (most urgent) to 9")
+    queue: str | None = None
+    run_at: AwareDatetime | None = Field(None, description="Not before.")
+    labels: dict[str, str] | None = Field(None, examples=[{"tenant": "acme"}])
+    context: dict[str, Any] | None = None
+    if_active: Literal["same", "raise", "queue"] = "same"
+    if_done: Literal["run", "skip", "raise"] = "run"
+
+
+class Rerun(shapes.Said):
+    """How the work is done again, as a new job."""
+
+    mode: Literal["full", "failed_items", "resume"] = "full"
+    args: dict[str, Any] | None = Field(
+        None, description="Other arguments, all of them; one that is still masked stays what it was."
+    )
+    file: FileGiven | None = Field(None, description="A corrected file.")
+    if_active: Literal["raise", "queue"] = "raise"
+    with_successors: bool = False
+
+
+class Cancel(shapes.Said):
+    """An end before its end."""
+
+    force: bool = Field(False, description="Of a job that was asked to stop and has not: write its end.")
+
+
+class Stored(Shape):
+    """The job that stands for what was asked; ``created`` is false where it was there already."""
+
+    job: shapes.JobLine
+    created: bool
 
 
 def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("jobs")
+    _looking(router, desk)
+    _submitting(router, desk)
+    _steering(router, desk)
+    return router
 
+
+# -- looking -------------------------------------------------------------------------------------------
+
+
+def _looking(router: APIRouter, desk: Desk) -> None:
     @router.get("/jobs", operation_id="listJobs", summary="Jobs that a filter names, newest first")
     @needs("viewer")
     async def list_jobs(
@@ -35,17 +114,24 @@ def make(desk: Desk) -> APIRouter:
     ) -> shapes.JobPage:
         return await desk.search(_page, desk.store.now(), q, before, limit, count)
 
-    @router.get("/jobs/{job_id}", operation_id="getJob", summary="One job, whole")
+    @router.get(
+        "/jobs/{job_id}",
+        operation_id="getJob",
+        summary="One job, whole",
+        responses=also(404),
+        response_model=whole.JobWhole,
+        description="By its id or any unique ending of it of 6 characters and more. Has an ETag: with `If-None-Match` "
+        "the answer is 304 as long as nothing has changed.",
+    )
     @needs("viewer")
-    async def get_job(job_id: str) -> shapes.JobLine:
-        return await desk.call(lambda: shapes.job_line(desk.jobs.get(job_id).row))
-
-    return router
+    async def get_job(request: Request, job_id: str, who: Who) -> Response:
+        found = await desk.search(_whole, desk, job_id, who)
+        return _tagged(request, found.model_dump_json().encode())
 
 
 def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: int, count: bool) -> shapes.JobPage:
     page = search.find(conn, q, now=now, limit=limit, before=before)
-    active = [row.id for row in page.rows if row.status.value in {"running", "cancelling", "pending"}]
+    active = [row.id for row in page.rows if row.status.value in _REPORTING]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     number = search.count(conn, q, now=now, cap=COUNT_CAP) if count else None
     return shapes.JobPage(
@@ -56,3 +142,181 @@ def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: in
         note=page.note,
         now=now,
     )
+
+
+def row_of(conn: Connection, job_id: str) -> JobRow:
+    """A job by its id or a unique ending of it.
+
+    Raises: NotFound, also where several ids end so.
+    """
+    row = None
+    if _ID.fullmatch(job_id):
+        row = jobs.get(conn, job_id.lower()) if len(job_id) == 36 and _is_id(job_id) else None
+        found = jobs.ending_with(conn, job_id) if row is None else []
+        if len(found) > 1:
+            message = f"several jobs end with '{job_id}': {', '.join(found)}"
+            raise NotFound(message)
+        row = jobs.get(conn, found[0]) if found else row
+    if row is None:
+        message = f"there is no job '{job_id[:50]}'"
+        raise NotFound(message)
+    return row
+
+
+def _is_id(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text) is not None
+
+
+def _whole(conn: Connection, desk: Desk, job_id: str, who: Person) -> whole.JobWhole:
+    return whole.read(conn, desk, row_of(conn, job_id), who)
+
+
+def _tagged(request: Request, body: bytes) -> Response:
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    if tag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+# -- submitting ----------------------------------------------------------------------------------------
+
+
+def _submitting(router: APIRouter, desk: Desk) -> None:
+    @router.post(
+        "/jobs",
+        operation_id="submitJob",
+        summary="Store a job",
+        status_code=201,
+        responses={200: {"model": Stored, "description": "It was there already."}, **also(404, 409, 413)},
+    )
+    @needs("operator")
+    async def submit(
+        response: Response,
+        submission: Submission,
+        who: Who,
+        idempotency_key: Annotated[
+            str | None, Header(description="Makes this repeatable: the same key and the same job give the same answer.")
+        ] = None,
+    ) -> Stored:
+        stored = await desk.call(_submit, desk, submission, idempotency_key, who)
+        response.headers["Location"] = f"jobs/{stored.job.id}"
+        response.status_code = 201 if stored.created else 200
+        return stored
+
+
+def _submit(desk: Desk, given: Submission, key: str | None, who: Person) -> Stored:
+    bound = desk.jobs.task_named(given.task)
+    _refuse_masks(given.args, None)
+    said = {
+        "source": given.source, "period": given.period, "priority": given.priority, "queue": given.queue,
+        "run_at": given.run_at, "labels": given.labels or None, "context": given.context or None, "idempotency_key": key,
+        "file": file_of(desk, given.file), "reason": given.reason,
+    }  # fmt: skip
+    using = {name: value for name, value in said.items() if value is not None}
+    using |= {"actor": who.actor, "if_active": given.if_active, "if_done": given.if_done}
+    job = bound.using(**using).enqueue(**given.args)
+    return Stored(job=shapes.job_line(job.row), created=job.created)
+
+
+def file_of(desk: Desk, given: FileGiven | None) -> FileInput | None:
+    """The input file that a request names, looked at and hashed.
+
+    Raises: InvalidFile, NotFound, UsageError.
+    """
+    if given is None:
+        return None
+    settings = desk.jobs.settings
+    if given.path is not None:
+        return uploads.below(settings.input_roots, given.path)
+    return uploads.find(uploads.folder_of(settings, desk.store), given.upload or "")
+
+
+def _refuse_masks(value: dict[str, Any], kept: Any) -> None:
+    path = left_masked(value, kept)
+    if path is not None:
+        message = f"{path} is a mask and no value: what it hides is not known here"
+        raise InvalidArguments(message, path)
+
+
+# -- steering ------------------------------------------------------------------------------------------
+
+
+def _steering(router: APIRouter, desk: Desk) -> None:
+    @router.post(
+        "/jobs/{job_id}/retry", operation_id="retryJob", summary="One more attempt", responses=also(404, 409)
+    )
+    @needs("operator")
+    async def retry(job_id: str, said: shapes.Said, who: Who) -> Stored:
+        return await desk.call(_steer, desk, job_id, rerun.retry, actor=who.actor, reason=said.reason)
+
+    @router.post(
+        "/jobs/{job_id}/cancel",
+        operation_id="cancelJob",
+        summary="End it before its end",
+        responses=also(404, 409),
+        description="At once where nothing runs; a running body is asked to stop, and a second time `force` is needed.",
+    )
+    @needs("operator")
+    async def cancel(job_id: str, said: Cancel, who: Who) -> Stored:
+        how = {"actor": who.actor, "reason": said.reason, "force": said.force}
+        return await desk.call(_steer, desk, job_id, rerun.cancel, **how)
+
+    @router.post(
+        "/jobs/{job_id}/run-now", operation_id="runJobNow", summary="Do not wait for its time", responses=also(404, 409)
+    )
+    @needs("operator")
+    async def run_now(job_id: str, said: shapes.Said, who: Who) -> Stored:
+        return await desk.call(_steer, desk, job_id, rerun.run_now, actor=who.actor, reason=said.reason)
+
+    @router.post(
+        "/jobs/{job_id}/rerun",
+        operation_id="rerunJob",
+        summary="Do the work again, as a new job",
+        status_code=201,
+        responses=also(404, 409, 413),
+    )
+    @needs("operator")
+    async def again(response: Response, job_id: str, said: Rerun, who: Who) -> Stored:
+        stored = await desk.call(_rerun, desk, job_id, said, who)
+        response.status_code = 201 if stored.created else 200
+        return stored
+
+
+def _steer(desk: Desk, job_id: str, move: Any, **how: Any) -> Stored:
+    with desk.store.read() as conn:
+        row = row_of(conn, job_id)
+    move(desk.store, row.id, **how)
+    return _stored(desk, row.id, created=False)
+
+
+def _rerun(desk: Desk, job_id: str, said: Rerun, who: Person) -> Stored:
+    with desk.store.read() as conn:
+        row = row_of(conn, job_id)
+    service = desk.jobs.service
+    service.make_ready()
+    answer = rerun.rerun(
+        desk.store, row.id, said.mode, file=file_of(desk, said.file), args=_changed(desk, row, said.args),
+        if_active=said.if_active, with_successors=said.with_successors, actor=who.actor, reason=said.reason,
+        submitter=service.submitter,
+    )  # fmt: skip
+    return _stored(desk, answer.id, created=answer.created)
+
+
+def _changed(desk: Desk, row: JobRow, args: dict[str, Any] | None) -> str | None:
+    """Other arguments as they are stored; those that are still masked stay what they were."""
+    if args is None:
+        return None
+    task = desk.jobs.tasks.get(row.task)
+    kept = loads(row.args)
+    given = restored(args, kept)
+    if not isinstance(given, dict):
+        message = "arguments are named: an object"
+        raise InvalidOption(message)
+    _refuse_masks(given, kept)
+    return encode_arguments(task.signature.bind(task.name, (), given), desk.jobs.settings.argument_limit)
+
+
+def _stored(desk: Desk, job_id: str, *, created: bool) -> Stored:
+    return Stored(job=shapes.job_line(desk.jobs.get(job_id).row), created=created)

@@ -123,6 +123,7 @@ async def _unexpected(_request: Request, error: Exception) -> Response:
 
 _SENTENCES = {
     404: "there is nothing at this address",
+    413: "this is too large",
     405: "this address does not take that method; the header Allow names those that it takes",
 }
 

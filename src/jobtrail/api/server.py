@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from jobtrail.store import workers
 
-from . import problems
+from . import description, problems
 from .access import Access
 from .desk import Desk
 from .guard import ANYONE, Guard, needs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # One file each, with a function make(desk) that gives an APIRouter.
 PARTS = (
-    "system", "jobs", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live",
+    "system", "jobs", "contents", "files", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live",
 )  # fmt: skip
 STATIC = Path(__file__).parent / "static"
 NO_CONSOLE = "The API is at ./api. The console is not built: run `make console` in a checkout, or install a wheel."
@@ -90,9 +90,12 @@ def _join(app: FastAPI, desk: Desk, part: str) -> None:
 
 
 def _describe(app: FastAPI) -> None:
+    app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
+
     @needs("viewer")
-    async def openapi(_request: Request) -> Response:
-        return JSONResponse(app.openapi())
+    async def openapi(request: Request) -> Response:
+        home = request.scope.get("root_path", "") or "/"
+        return JSONResponse({**app.openapi(), "servers": [{"url": home}]})
 
     app.router.routes.append(Route("/api/openapi.json", openapi, include_in_schema=False))
 

@@ -6,9 +6,10 @@ from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from jobtrail.job.failure import mask_urls
+from jobtrail.job.jsonvalue import safe_text
 from jobtrail.job.masking import masked
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ class ProblemShape(BaseModel):
     detail: str = Field(examples=[f"the unit of job {ID} has an active job"])
     job: str | None = Field(None, description="The job that stands in the way.")
     errors: list[dict[str, str]] | None = Field(None, description="What does not fit, by path.")
+
+
+class Said(Shape):
+    """Why something is done."""
+
+    reason: str | None = Field(None, max_length=1000, examples=["the provider has sent the month again"])
+
+    @field_validator("reason")
+    @classmethod
+    def _storable(cls, value: str | None) -> str | None:
+        return safe_text(value.strip(), 4000) or None if value else None
 
 
 class ItemCounts(Shape):

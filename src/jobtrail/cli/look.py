@@ -147,7 +147,8 @@ def _items(store: Store, ledger: str, *, failed: bool, most: int | None) -> list
 
 
 def _csv(rows: list[ItemRow]) -> str:
-    from .text import cell
+    from jobtrail.job.cell import cell
+
     from .views import item_json
 
     out = io.StringIO()

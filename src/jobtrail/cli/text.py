@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 TAIL = 8  # characters of an id that people see and type; all of them are random
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -37,12 +36,6 @@ def short(text: str | None, length: int) -> str:
         return ""
     line = clean(text.strip().split("\n", 1)[0])
     return line if len(line) <= length else f"{line[: length - 1]}…"
-
-
-def cell(value: Any) -> str:
-    """A value for CSV that no spreadsheet takes for a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def tail(job_id: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from .failure import mask_urls
 
 MASK = "•••"
+URL_MASK = "***"  # what `mask_urls` writes
 _SECRET = re.compile(
     r"pass(word|wd|phrase)?$|pwd$|secret|token|api_?key|access_?key|private_?key|credential|authori[sz]ation|cookie",
     re.IGNORECASE,
@@ -32,13 +33,27 @@ def masked(value: Any, marked: frozenset[str] = frozenset()) -> Any:
 
 
 def restored(value: Any, kept: Any) -> Any:
-    """What somebody has changed of a masked copy: where the mask still stands, the kept value is put back."""
-    if isinstance(value, str) and isinstance(kept, str) and value != kept and value == mask_urls(kept):
+    """What somebody made of a masked copy of ``kept``: where a mask still stands, what it hides is put back."""
+    if isinstance(value, str) and isinstance(kept, str) and value == mask_urls(kept):
         return kept
     if value == MASK:
-        return kept
+        return MASK if kept is None else kept
     if isinstance(value, dict) and isinstance(kept, dict):
-        return {key: restored(inner, kept.get(key, inner)) for key, inner in value.items()}
+        return {key: restored(inner, kept.get(key)) for key, inner in value.items()}
     if isinstance(value, list) and isinstance(kept, list):
-        return [restored(inner, kept[i] if i < len(kept) else inner) for i, inner in enumerate(value)]
+        return [restored(inner, kept[i] if i < len(kept) else None) for i, inner in enumerate(value)]
     return value
+
+
+def left_masked(value: Any, kept: Any = None, path: str = "$") -> str | None:
+    """Where in a `restored` value a mask stands that hides nothing of ``kept``: its path, None where there is none."""
+    if isinstance(value, dict):
+        of = kept if isinstance(kept, dict) else {}
+        places = [(inner, of.get(key), f"{path}.{key}") for key, inner in value.items()]
+    elif isinstance(value, list):
+        had = kept if isinstance(kept, list) else []
+        places = [(inner, had[i] if i < len(had) else None, f"{path}[{i}]") for i, inner in enumerate(value)]
+    else:
+        masks = isinstance(value, str) and value != kept and (value == MASK or f":{URL_MASK}@" in value)
+        return path if masks else None
+    return next((found for one in places if (found := left_masked(*one)) is not None), None)

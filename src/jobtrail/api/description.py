@@ -1,0 +1,55 @@
+"""The description of the API (OpenAPI): what FastAPI says of the routes, with problems, roles and the ways to log in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from .guard import ANYONE, rule_of
+from .shapes import ProblemShape
+from .signing import COOKIE
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+ABOUT = """Jobs that are run, tracked and recovered by jobtrail.
+
+Every operation names the role that it needs (`x-role`): viewer, operator or admin, each with what those before it may do.
+A program shows its token as `Authorization: Bearer jt_…`. A page that has a session (or any other way in which it is
+known without a token) sends `X-Jobtrail: 1` with everything that changes something.
+
+Errors are problem details (RFC 9457): `detail` is a sentence, `code` is for programs, `job` is what stands in the way.
+"""
+
+
+def of(app: FastAPI) -> dict[str, Any]:
+    """The description, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title, version=app.version, summary="Jobs, their state, and what can be done with them",
+            description=ABOUT, routes=app.routes,
+        )  # fmt: skip
+        parts = made.setdefault("components", {})
+        problem = ProblemShape.model_json_schema(ref_template="#/components/schemas/{model}")
+        parts.setdefault("schemas", {})["Problem"] = {**problem, "title": "Problem"}
+        parts["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"},
+            "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+        }
+        _add_roles(app, made)
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _add_roles(app: FastAPI, made: dict[str, Any]) -> None:
+    for route in app.routes:
+        if not isinstance(route, APIRoute):
+            continue
+        role = rule_of(route.endpoint)
+        for method in route.methods or ():
+            operation = made["paths"].get(route.path_format, {}).get(method.lower())
+            if operation is not None:
+                operation["x-role"] = role
+                operation["security"] = [] if role == ANYONE else [{"token": []}, {"session": []}]

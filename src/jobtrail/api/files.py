@@ -1,0 +1,75 @@
+"""Files handed over for jobs: taken as they come, under a name of their own until they are whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
+
+from jobtrail.engine import uploads
+
+from .guard import also, needs, routes, takes_files
+from .shapes import Shape
+
+if TYPE_CHECKING:
+    from .desk import Desk
+
+PIECE = 1 << 20  # bytes gathered before they are written
+
+
+class Uploaded(Shape):
+    """A file that can be named in a submission or a re-run. One that no job takes goes after a day."""
+
+    upload: str
+    name: str
+    size: int = Field(description="bytes")
+    sha256: str
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of this file."""
+    router = routes("files")
+
+    @router.post(
+        "/files",
+        operation_id="uploadFile",
+        summary="Hand over a file",
+        status_code=201,
+        responses=also(413),
+        description="The body is the file itself, whatever its type.",
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            }
+        },
+    )
+    @takes_files
+    @needs("operator")
+    async def upload(
+        request: Request,
+        name: Annotated[str, Query(min_length=1, max_length=1000, description="Its name.", examples=["planes.csv"])],
+    ) -> Uploaded:
+        return await _receive(desk, request, name)
+
+    return router
+
+
+async def _receive(desk: Desk, request: Request, name: str) -> Uploaded:
+    settings = desk.jobs.settings
+    folder = await desk.call(uploads.folder_of, settings, desk.store)
+    incoming = await desk.call(uploads.Incoming, folder, name, settings.upload_limit)
+    try:
+        gathered = bytearray()
+        async for data in request.stream():
+            gathered += data
+            if len(gathered) >= PIECE:
+                await desk.call(incoming.write, bytes(gathered))
+                gathered.clear()
+        await desk.call(incoming.write, bytes(gathered))
+        found = await desk.call(incoming.finish)
+    except BaseException:  # also a client that has gone
+        incoming.abandon()
+        raise
+    return Uploaded(upload=found.id, name=found.file.name, size=found.file.size, sha256=found.file.sha256)
