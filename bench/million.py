@@ -76,7 +76,7 @@ class Filling:
         for first in range(0, self.count, CHUNK):
             rows, items = [], []
             for number in range(first, min(first + CHUNK, self.count)):
-                rows.append(self.job(number, self.begin + number * step, items))
+                rows += [self.job(number, self.begin + number * step, items)]
             self.app.store.write(lambda conn, rows=rows, items=items: self.write(conn, rows, items))
         self.app.store.write(self.write_units)
         with self.app.store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
