@@ -335,3 +335,29 @@ def test_a_declared_one_that_no_worker_has_stored_says_so(ticking):
     with pytest.raises(NotFound, match="'later' is declared and not stored yet: that happens when a worker starts"):
         ticking.jobs.schedules.get("later")
     assert ticking.jobs.schedules.declared_only() == ["later"]
+
+
+# -- secrets -----------------------------------------------------------------------------------------------
+
+
+def test_secrets_among_the_arguments_are_hidden_wherever_they_are_told(make_jobs):
+    """Named like one, marked by the task, or inside an address; and a mask that comes back changes nothing."""
+    jobs = make_jobs(clock=Ticking(make_jobs).clock)
+
+    @jobs.task(secret={"pin"})
+    def call(password: str, pin: int, url: str = "", size: int = 1):
+        """Call somebody."""
+
+    known = {"password": "hunter2", "pin": 4711, "url": "https://eva:geheim@host/x"}
+    jobs.schedule("0 3 * * *", args=known)(call)
+    jobs.schedules.sync()
+    jobs.schedules.edit("call", args={"password": "•••", "pin": "•••", "url": "https://eva:***@host/x", "size": 2})
+    jobs.schedules.add("mine", "call", "0 4 * * *", args=known)
+    found = jobs.schedules.get("call")
+    assert found.definition.args == {**known, "size": 2}
+    told = [found.told(frozenset({"pin"})), found.drift_told(frozenset({"pin"}))]
+    told += [event.detail for name in ("call", "mine") for event in jobs.schedules.events(name)]
+    for secret in ("hunter2", "4711", "geheim"):
+        assert secret not in str(told)
+    with pytest.raises(InvalidArguments, match="is masked: say what it is"):
+        jobs.schedules.edit("mine", args={"password": {"new": "•••"}, "pin": 1})

@@ -34,12 +34,12 @@ def local(moment: datetime | None, zone: str) -> str:
     return f"{here:%Y-%m-%d} {clock} {here.isoformat()[-6:]}"
 
 
-def schedule_json(found: Schedule) -> dict[str, Any]:
-    """A schedule for programs."""
+def schedule_json(found: Schedule, marked: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A schedule for programs; secrets are masked, those that its task marks (``marked``) too."""
     row, drift = found.row, found.drift
     return {
         "id": row.id, "name": row.name, "task": row.task, "state": row.state, "origin": row.origin,
-        "definition": found.definition.to_json() if found.definition else None, "problem": found.problem,
+        "definition": found.told(marked) if found.definition else None, "problem": found.problem,
         "words": found.in_words(), "zone": found.zone, "next_at": iso(row.next_at), "due_at": iso(row.due_at),
         "last_at": iso(row.last_at), "last_job": row.last_job, "last_status": found.last_status, "runs": row.runs,
         "failures_in_row": row.failures_in_row, "missed_in_row": row.missed_in_row, "waits_for": row.waits_for,
@@ -47,7 +47,9 @@ def schedule_json(found: Schedule) -> dict[str, Any]:
         "paused": {"by": row.paused_by, "reason": row.paused_reason, "until": iso(row.paused_until)}
         if row.state == "paused" else None,
         "drift": {
-            "changes": {name: {"declared": ours, "edited": his} for name, (ours, his) in drift.changes.items()},
+            "changes": {
+                name: {"declared": ours, "edited": his} for name, (ours, his) in found.drift_told(marked).items()
+            },
             "by": drift.by, "at": drift.at, "reason": drift.reason,
         } if drift else None,
     }  # fmt: skip
@@ -112,9 +114,10 @@ def missed_table(found: Iterable[tuple[str, Slot]], zones: Mapping[str, str]) ->
 def show_one(session: Session, jobs: JobTrail, found: Schedule) -> None:
     """Everything about one schedule."""
     session.say((found.name, "bold"), "  ", (found.state, COLOURS.get(found.state, "")), "  ", (note(found), "yellow"))
-    session.console.print(pairs(_facts(found)))
+    marked = marks(jobs, found)
+    session.console.print(pairs(_facts(found, marked)))
     if found.drift is not None:
-        _show_drift(session, found)
+        _show_drift(session, found, marked)
     times = jobs.schedules.next(found.name, 5)
     if times:
         session.say("")
@@ -125,8 +128,14 @@ def show_one(session: Session, jobs: JobTrail, found: Schedule) -> None:
     _show_trail(session, jobs, found)
 
 
-def _facts(found: Schedule) -> list[tuple[str, str]]:
-    row, told = found.row, found.definition.to_json() if found.definition else {}
+def marks(jobs: JobTrail, found: Schedule) -> frozenset[str]:
+    """What the schedule's task calls secret, where it is known here."""
+    task = jobs.tasks.find(found.task)
+    return task.secret if task is not None else frozenset()
+
+
+def _facts(found: Schedule, marked: frozenset[str]) -> list[tuple[str, str]]:
+    row, told = found.row, found.told(marked)
     facts = [
         ("id", row.id),
         ("task", row.task),
@@ -145,13 +154,13 @@ def _rule_text(told: Mapping[str, Any]) -> str:
     return str(rule.get("text") or rule.get("kind") or "")
 
 
-def _show_drift(session: Session, found: Schedule) -> None:
+def _show_drift(session: Session, found: Schedule, marked: frozenset[str]) -> None:
     drift = found.drift
     if drift is None:
         return
     session.say("")
     session.say((f"edited by {drift.by}", "bold"), (f" {drift.at or ''} {drift.reason or ''}", "dim"))
-    for name, (ours, his) in drift.changes.items():
+    for name, (ours, his) in found.drift_told(marked).items():
         session.say(f"  {name}: ", (_value(name, ours), "dim"), " → ", _value(name, his))
     session.say(("  'jobtrail schedules edit --take-code' goes back to what the program declares", "dim"))
 

@@ -83,12 +83,12 @@ def _alone(
 
 def list_all(session: Session) -> None:
     """All schedules, with their next times in their own zones."""
-    from .schedule_views import schedule_json, schedule_table
+    from .schedule_views import marks, schedule_json, schedule_table
 
     jobs = session.open()
     found = jobs.schedules.list()
     if session.as_json:
-        session.json([schedule_json(one) for one in found])
+        session.json([schedule_json(one, marks(jobs, one)) for one in found])
         return
     if found:
         schedule_table(found, jobs.store.now()).show(session.console)
@@ -97,19 +97,36 @@ def list_all(session: Session) -> None:
     waiting = jobs.schedules.declared_only()
     if waiting:
         session.hint((f"declared and not stored before a worker starts: {', '.join(waiting)}", "dim"))
-    if found and not jobs.schedules.leaders():
+    if found:
+        _tell_leaders(session, jobs)
+
+
+def _tell_leaders(session: Session, jobs: JobTrail) -> None:
+    """Which process makes the jobs now."""
+    from jobtrail.store import workers
+
+    from .text import clean, tail
+
+    leaders = set(jobs.schedules.leaders().values())
+    if not leaders:
         session.hint(("no worker runs that would make their jobs", "yellow"))
+        return
+    with jobs.store.read() as conn:
+        known = {one["id"]: f" (process {one['pid']} on {one['host']})" for one in workers.everyone(conn)}
+    told = ", ".join(f"worker …{tail(one)}{known.get(one, '')}" for one in sorted(leaders))
+    session.hint((clean(f"their jobs are made by {told}"), "dim"))
 
 
 def show(session: Session, name: NameArgument) -> None:
     """Everything about one schedule."""
-    from .schedule_views import schedule_json, show_one
+    from .schedule_views import marks, schedule_json, show_one
 
     jobs = session.open()
     found = jobs.schedules.get(name)
     if session.as_json:
         times = [one.isoformat() for one in jobs.schedules.next(name, 10)]
-        session.json({**schedule_json(found), "next": times, "slots": _slots_json(jobs.schedules.slots(name, limit=20))})
+        slots = _slots_json(jobs.schedules.slots(name, limit=20))
+        session.json({**schedule_json(found, marks(jobs, found)), "next": times, "slots": slots})
         return
     show_one(session, jobs, found)
 
@@ -296,10 +313,10 @@ def remove(session: Session, name: NameArgument, actor: ActorOption = None, reas
 
 
 def _tell(session: Session, jobs: JobTrail, found: Schedule, words: str) -> None:
-    from .schedule_views import local, schedule_json
+    from .schedule_views import local, marks, schedule_json
 
     if session.as_json:
-        session.json(schedule_json(found))
+        session.json(schedule_json(found, marks(jobs, found)))
         return
     following = f"; next {local(found.next_at, found.zone)}" if found.next_at else ""
     session.say((found.name, "bold"), f" {words}: {found.in_words()}{following}")

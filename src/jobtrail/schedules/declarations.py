@@ -79,7 +79,8 @@ class Declarations:
         Raises: InvalidOption, InvalidArguments, TooLarge.
         """
         named = name_option("the name of a schedule", task.name if name is None else name)
-        return Declared(named, task.name, check_for(definition, task, self._service.settings.argument_limit), origin)
+        checked = check_for(definition, task, self._service.settings.argument_limit)
+        return Declared(named, task.name, checked, origin, task.secret)
 
     def _keep(self, one: Declared) -> None:
         if one.name in self._declared:

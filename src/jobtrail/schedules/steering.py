@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.engine import submit
 from jobtrail.engine.handle import BoundTask, Job
-from jobtrail.errors import AlreadyActive, Conflict, InvalidSchedule, NotFound
+from jobtrail.errors import AlreadyActive, Conflict, InvalidArguments, InvalidSchedule, NotFound
+from jobtrail.job.masking import left_masked, restored
 from jobtrail.store import events, schedules, slots
 from jobtrail.store.slots import SUBMITTED, Slot
 from jobtrail.store.wake import SCHEDULES
@@ -18,7 +19,8 @@ from .definition import DEFAULTS, Definition, check_for, declared, json_of
 from .firing import for_slot, using_of
 from .placing import moved, new_row
 from .standing import declared_of, definition_of, edits_of
-from .sync import PERSON
+from .sync import PERSON, shown
+from .view import masked_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -180,8 +182,7 @@ class Steering:
         values = changed(row, now)
         if not schedules.change(conn, row, now, values):
             return False
-        told = {key: values[key] for key in ("edits", "paused_until") if values.get(key) is not None}
-        self._tell(conn, row, event, actor, reason, **told)
+        self._tell(conn, row, event, actor, reason, **_told(values, self._marked(row)))
         return True
 
     def _existing(self, conn: Connection, name: str) -> ScheduleRow:
@@ -193,7 +194,7 @@ class Steering:
     def _add(self, row: ScheduleRow, actor: str, reason: str | None, conn: Connection) -> bool:
         if not schedules.add(conn, self._service.store.dialect, [row]):
             return False
-        self._tell(conn, row, "schedule_added", actor, reason, definition=row.definition)
+        self._tell(conn, row, "schedule_added", actor, reason, definition=shown(row.definition, self._marked(row)))
         return True
 
     def _edited(
@@ -203,7 +204,7 @@ class Steering:
         declared_, edits = declared_of(row), edits_of(row)
         before = declared_.with_changes(edits)
         ours = declared_.to_json()
-        wanted = {**edits, **changes}
+        wanted = {**edits, **_unmasked(changes, before)}
         kept = {key: value for key, value in wanted.items() if ours.get(key, DEFAULTS.get(key, ...)) != value}
         after = self._fits(row, declared_.with_changes(kept))
         placed = moved(row, before, after, now)
@@ -216,6 +217,11 @@ class Steering:
         """Where the task is not known here, its arguments are compared when it is."""
         task = self._service.tasks.find(row.task)
         return definition if task is None else check_for(definition, task, self._service.settings.argument_limit)
+
+    def _marked(self, row: ScheduleRow) -> frozenset[str]:
+        """What the task calls secret, where it is known here."""
+        task = self._service.tasks.find(row.task)
+        return task.secret if task is not None else frozenset()
 
     def _as_declared(self, row: ScheduleRow, now: datetime) -> dict[str, Any]:
         declared_ = declared_of(row)
@@ -230,7 +236,7 @@ class Steering:
             message = f"the schedule '{name}' has changed just now; look at it again"
             raise Conflict(message)
         slots.forget(conn, row.id)
-        self._tell(conn, row, "schedule_removed", actor, reason, definition=row.definition)
+        self._tell(conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row)))
 
     def _run_now(self, name: str, definition: Definition, template: Prepared, actor: str, conn: Connection) -> Any:
         row, now = self._existing(conn, name), self._service.store.now()
@@ -255,6 +261,33 @@ class Steering:
         line = events.note(row.id, now, event, actor=actor, reason=reason, detail={"schedule": row.name, **detail})
         events.append(conn, self._service.store.dialect, [line])
         self._service.store.wake.need(SCHEDULES)
+
+
+def _unmasked(changes: Mapping[str, Any], before: Definition) -> Mapping[str, Any]:
+    """What is still masked stays what it was.
+
+    Raises: InvalidArguments for a mask that hides nothing.
+    """
+    if "args" not in changes:
+        return changes
+    args = restored(dict(changes["args"]), dict(before.args))
+    place = left_masked(args, dict(before.args))
+    if place is not None:
+        message = f"{place} is masked: say what it is"
+        raise InvalidArguments(message, place)
+    return {**changes, "args": args}
+
+
+def _told(values: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
+    """What the trail tells of a change, with secrets masked."""
+    told: dict[str, Any] = {}
+    if values.get("edits"):
+        told["edits"] = masked_words(json.loads(values["edits"])["changes"], marked)
+    if "definition" in values:
+        told["definition"] = shown(values["definition"], marked)
+    if values.get("paused_until") is not None and values["state"] == schedules.PAUSED:
+        told["until"] = values["paused_until"].isoformat()
+    return told
 
 
 def not_there(name: str, declarations: Declarations) -> NotFound:

@@ -16,6 +16,7 @@ from .definition import DEFAULTS
 from .placing import moved, new_row
 from .standing import declared_of, edits_of
 from .tending import QUARANTINE, RESUMED
+from .view import masked_words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,12 +36,13 @@ _log = logging.getLogger("jobtrail.schedules")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A schedule as the program has it; ``origin`` is code, settings, celery or plugin:NAME."""
+    """A schedule as the program has it; ``origin`` is code, settings, celery or plugin:NAME. secret: what its task hides."""
 
     name: str
     task: str
     definition: Definition
     origin: str
+    secret: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -121,8 +123,16 @@ def _changed(row: ScheduleRow, one: Declared, now: datetime) -> list[Change]:
     values |= {"edits": _edited(row, left), **moved(row, in_force, after, now)}
     if (row.paused_reason or "").startswith(QUARANTINE):
         values = {**RESUMED, "paused_at": None, "paused_until": None, "due_at": row.next_at, **values}
-    detail = {"before": row.definition, "after": one.text} if row.definition != one.text else {}
+    detail = {} if row.definition == one.text else {"before": shown(row.definition, one.secret), "after": shown(one.text, one.secret)}
     return [Change(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
+
+
+def shown(text: str, marked: frozenset[str]) -> Any:
+    """A stored definition for the trail, with secrets masked."""
+    try:
+        return masked_words(json.loads(text), marked)
+    except (ValueError, AttributeError):
+        return None
 
 
 def _read(row: ScheduleRow) -> tuple[Definition | None, dict[str, Any]]:

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.job.masking import masked
+
 from .definition import DEFAULTS
 from .planning import Standing, first_after
 from .standing import declared_of, edits_of, rule_of
@@ -95,9 +97,24 @@ class Schedule:
             yield at
             at, left = first_after(standing, at), left - 1
 
+    def told(self, marked: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """The words in force as JSON values, with secrets masked; ``marked``: what its task calls secret."""
+        return {} if self.definition is None else masked_words(self.definition.to_json(), marked)
+
+    def drift_told(self, marked: frozenset[str] = frozenset()) -> dict[str, tuple[Any, Any]]:
+        """(declared, edited) by word, with secrets masked."""
+        changes = self.drift.changes if self.drift else {}
+        sides = [masked_words({word: both[side] for word, both in changes.items()}, marked) for side in (0, 1)]
+        return {word: (sides[0][word], sides[1][word]) for word in changes}
+
     def in_words(self, language: str = "en") -> str:
         """Its rule in words."""
         return self.problem or "" if self.definition is None else words(self.definition.rule, language)
+
+
+def masked_words(told: Mapping[str, Any], marked: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Words of a schedule with the secrets among its arguments masked."""
+    return {word: masked(value, marked) if word == "args" else value for word, value in told.items()}
 
 
 def view(row: ScheduleRow, last_status: str | None) -> Schedule:
