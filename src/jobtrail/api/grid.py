@@ -75,7 +75,9 @@ class Row:
 # -- columns -----------------------------------------------------------------------------------------
 
 
-def columns(zoom: str, first: str | None, last: str | None, span: tuple[datetime, datetime] | None, zone: str, now: datetime) -> list[Column]:
+def columns(
+    zoom: str, first: str | None, last: str | None, span: tuple[datetime, datetime] | None, zone: str, now: datetime
+) -> list[Column]:
     """The columns from ``first`` to ``last``; where they are not said, as far as the units reach or is good to look at.
 
     Years: from the first unit to the last. Months: the year of the last unit. Days and finer: its month, week or day.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from jobtrail.engine import answers
-from jobtrail.errors import InvalidOption, NotFound
-from jobtrail.job.masking import MASK, restored
+from jobtrail.errors import AnswerRefused, NotFound
+from jobtrail.job.masking import left_masked, restored
 from jobtrail.store import jobs, questions
 
 from . import shapes, shapes_questions
-from .guard import Who, needs, routes
+from .guard import Who, also, needs, routes
 from .ids import whole
 
 if TYPE_CHECKING:
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from .desk import Desk
 
 
-class Answer(BaseModel):
+class Answer(shapes.Said):
     """An answer: what the form gave, or for a mapping the name of a column for each field."""
 
-    model_config = ConfigDict(extra="forbid")
-
     value: Any = Field(examples=[{"date": "Flight Date"}])
-    reason: str | None = Field(None, max_length=500)
     remember: bool | None = Field(None, description="Keep it for the task and source; default: as the question says.")
 
 
@@ -43,12 +40,21 @@ def make(desk: Desk) -> APIRouter:
     async def inbox(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> shapes_questions.Inbox:
         return await desk.read(read_inbox, desk.store.now(), limit=limit)
 
-    @router.get("/questions/{question}", operation_id="showQuestion", summary="One question with its form")
+    @router.get(
+        "/questions/{question}", operation_id="showQuestion", summary="One question with its form", responses=also(404)
+    )
     @needs("viewer")
     async def one(question: str) -> shapes_questions.Question:
         return await desk.read(_one, whole(question, "question"))
 
-    @router.post("/questions/{question}/answer", operation_id="answerQuestion", summary="Answer a question")
+    @router.post(
+        "/questions/{question}/answer",
+        operation_id="answerQuestion",
+        summary="Answer a question",
+        responses=also(404, 409, 410),
+        description="422 with `errors` by field where the answer does not fit; the question stays open. 409 where somebody "
+        "else has answered (`actor`, `at`), 410 where nobody waits for it any more. The same answer again is no error.",
+    )
     @needs("operator")
     async def answer(question: str, given: Answer, who: Who) -> shapes_questions.Question:
         return await desk.call(_answer, desk, whole(question, "question"), given, who.actor)
@@ -76,15 +82,11 @@ def _answer(desk: Desk, question: str, given: Answer, actor: str) -> shapes_ques
     desk.jobs.service.make_ready()
     with desk.store.read() as conn:
         row = questions.get(conn, question)
-    value = restored(given.value, shapes.parsed(row.default)) if row is not None else given.value
-    if _has_mask(value):
-        message = f"a value of the answer is still masked ({MASK}): say what it is"
-        raise InvalidOption(message)
+    kept = shapes.parsed(row.default) if row is not None else None
+    value = restored(given.value, kept)
+    path = left_masked(value, kept)
+    if path is not None:
+        raise AnswerRefused({path: "is masked: say what it is"})
     answers.answer(desk.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
     with desk.store.read() as conn:
         return _one(conn, question)
-
-
-def _has_mask(value: Any) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return value == MASK or any(_has_mask(one) for one in inner)

@@ -25,12 +25,18 @@ def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("tasks")
 
-    @router.get("/tasks", operation_id="listTasks", summary="Every task: those that are registered here, and those of stored jobs")
+    @router.get(
+        "/tasks",
+        operation_id="listTasks",
+        summary="Every task: those that are registered here, and those of stored jobs",
+    )
     @needs("viewer")
     async def every() -> shapes_tasks.TaskList:
         return await desk.read(_every, desk)
 
-    @router.get("/tasks/{name:path}", operation_id="showTask", summary="One task, with the JSON schema of its arguments")
+    @router.get(
+        "/tasks/{name:path}", operation_id="showTask", summary="One task, with the JSON schema of its arguments"
+    )
     @needs("viewer")
     async def one(name: str) -> shapes_tasks.TaskShape:
         return await desk.read(_one, desk, name)
@@ -43,9 +49,7 @@ def _every(conn: Connection, desk: Desk) -> shapes_tasks.TaskList:
     planned = _planned(conn)
     known = {task.name: task for task in desk.jobs.tasks.all()}
     names = sorted({*known, *(name for name in last if not name.startswith(OWN_TASKS)), *planned})
-    lines = [
-        shapes_tasks.line(name, known.get(name), last.get(name), *planned.get(name, (0, None))) for name in names
-    ]
+    lines = [shapes_tasks.line(name, known.get(name), last.get(name), *planned.get(name, (0, None))) for name in names]
     return shapes_tasks.TaskList(tasks=lines)
 
 

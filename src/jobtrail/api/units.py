@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from jobtrail.errors import InvalidOption, NotFound
-from jobtrail.job.masking import MASK
+from jobtrail.errors import InvalidArguments, NotFound
+from jobtrail.job.masking import left_masked
 from jobtrail.schedules.backfill import MOST_PARALLEL
 from jobtrail.store import search, units
 
 from . import grid, shapes, shapes_units
-from .guard import Who, needs, routes
+from .guard import Who, also, needs, routes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,10 +29,8 @@ FILES = 200
 JOBS = 50
 
 
-class Range(BaseModel):
+class Range(shapes.Shape):
     """Which units of a task, and how they are to run; the words of a backfill."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str = Field(examples=["sync_weather"], max_length=200)
     first: str = Field(examples=["2013-01"], max_length=200)
@@ -41,24 +39,28 @@ class Range(BaseModel):
     step: str | None = Field(None, examples=["month"], description="year, month, week, day or hour.")
     only: list[str] = Field(["missing", "failed", "partial"], description="missing, failed, partial, or all.")
     order: str = Field("newest", examples=["newest"], description="newest or oldest first.")
-    mode: str | None = Field(None, description="How units run again, instead of the usual way: full, failed_items, resume.")
+    mode: str | None = Field(
+        None, description="How units run again, instead of the usual way: full, failed_items, resume."
+    )
     args: dict[str, Any] | None = Field(None, description="Default: those of each source's newest job.")
 
     def selection(self) -> dict[str, Any]:
         """As `backfill_plan` takes it.
 
-        Raises: InvalidOption for arguments in which a secret is still masked.
+        Raises: InvalidArguments for arguments in which a secret is still masked.
         """
-        _refuse_masks(self.args)
+        path = left_masked(self.args, path="$.args")
+        if path is not None:
+            message = f"{path} is masked: say what it is, or leave args out for those of each source's newest job"
+            raise InvalidArguments(message, path)
         said = self.model_dump(exclude={"task", "last", "args"})
         return {**said, "last": self.last or self.first, "args": self.args}
 
 
-class Backfill(Range):
+class Backfill(Range, shapes.Said):
     """A range, and how its jobs are started."""
 
     parallel: int = Field(4, ge=1, le=MOST_PARALLEL, description="Units at a time.")
-    reason: str | None = Field(None, max_length=500)
 
 
 def make(desk: Desk) -> APIRouter:
@@ -70,7 +72,7 @@ def make(desk: Desk) -> APIRouter:
 
 
 def _looking(router: APIRouter, desk: Desk) -> None:
-    @router.get("/units", operation_id="showCoverage", summary="The coverage of a task: sources by periods")
+    @router.get("/units", operation_id="showCoverage", summary="Sources by periods of a task", responses=also(404))
     @needs("viewer")
     async def coverage(
         task: Annotated[str, Query(max_length=200, examples=["sync_weather"])],
@@ -96,7 +98,7 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         found = await desk.search(units.files, task, limit=FILES + 1)
         return shapes_units.Files(files=[shapes_units.unit(row) for row in found[:FILES]], more=len(found) > FILES)
 
-    @router.get("/units/{unit}", operation_id="showUnit", summary="One unit and its jobs")
+    @router.get("/units/{unit}", operation_id="showUnit", summary="One unit and its jobs", responses=also(404))
     @needs("viewer")
     async def one(unit: str) -> shapes_units.UnitPage:
         return await desk.read(_unit, unit, desk.store.now())
@@ -143,13 +145,21 @@ def _unit(conn: Connection, key: str, now: datetime) -> shapes_units.UnitPage:
 
 
 def _filling(router: APIRouter, desk: Desk) -> None:
-    @router.post("/units/preview", operation_id="previewBackfill", summary="What a backfill would do; nothing is written")
+    @router.post(
+        "/units/preview", operation_id="previewBackfill", summary="What a backfill would do; nothing is written"
+    )
     @needs("operator")
     async def preview(wanted: Range) -> shapes_units.Plan:
         plan = await desk.call(desk.jobs.backfill_plan, wanted.task, **wanted.selection())
         return shapes_units.plan(plan, desk.marked(wanted.task))
 
-    @router.post("/units/backfill", operation_id="startBackfill", summary="Run what is missing or failed", status_code=201)
+    @router.post(
+        "/units/backfill",
+        operation_id="startBackfill",
+        summary="Run what is missing or failed",
+        status_code=201,
+        responses={200: {"model": shapes_units.Started, "description": "It is under way."}, **also(409)},
+    )
     @needs("operator")
     async def start(wanted: Backfill, who: Who, response: Response) -> shapes_units.Started:
         said = {name: value for name, value in wanted.selection().items() if name not in {"parallel", "reason"}}
@@ -157,16 +167,3 @@ def _filling(router: APIRouter, desk: Desk) -> None:
         job = await desk.call(desk.jobs.backfill, wanted.task, **said, **rest)
         response.status_code = 201 if job.created else 200
         return shapes_units.Started(job=job.id, created=job.created)
-
-
-def _refuse_masks(value: Any, path: str = "$.args") -> None:
-    """What was only shown masked must not be written back.
-
-    Raises: InvalidOption naming the place.
-    """
-    if value == MASK:
-        message = f"{path} is masked: say what it is, or leave args out for those of each source's newest job"
-        raise InvalidOption(message)
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, one in inner:
-        _refuse_masks(one, f"{path}.{name}" if isinstance(name, str) else f"{path}[{name}]")

@@ -114,9 +114,7 @@ def _places(before: str | None) -> dict[str, str]:
     return dict(zip(_STREAMS, parts, strict=True))
 
 
-def _following(
-    places: dict[str, str], looked: dict[str, _Looked], shown: list[tuple[datetime, str, _Line]]
-) -> str:
+def _following(places: dict[str, str], looked: dict[str, _Looked], shown: list[tuple[datetime, str, _Line]]) -> str:
     found = []
     for name in _STREAMS:
         mine = [line.key for _, stream, line in shown if stream == name]

@@ -168,9 +168,7 @@ _FAILING = union_all(
 )
 
 
-def matrix(
-    conn: Connection, since: datetime, now: datetime, *, parts: int = 24, newest: int = NEWEST
-) -> Matrix:
+def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24, newest: int = NEWEST) -> Matrix:
     """When which task failed with which error, from the newest jobs made since a moment; by the time of their end."""
     seconds = max((now - since).total_seconds(), 1.0) / parts
     rows = conn.execute(_FAILING, {"since": smallest_id(since), "newest": newest + 1}).all()

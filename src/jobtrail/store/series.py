@@ -144,7 +144,13 @@ class Series:
         self._lock = threading.Lock()
 
     def read(
-        self, conn: Connection, now: datetime, *, seconds: float, task: str | None = None, standing: tuple[int, int] | None = None
+        self,
+        conn: Connection,
+        now: datetime,
+        *,
+        seconds: float,
+        task: str | None = None,
+        standing: tuple[int, int] | None = None,
     ) -> Told:
         """The last ``seconds``; of one task where it is named.
 
@@ -167,7 +173,9 @@ class Series:
         """How many jobs of each queue ended in a second of the last five minutes."""
         return self.read(conn, now, seconds=2 * LATELY).rates
 
-    def _read(self, conn: Connection, step: int, places: Iterable[int], task: str | None, now: datetime) -> dict[int, _Stratum]:
+    def _read(
+        self, conn: Connection, step: int, places: Iterable[int], task: str | None, now: datetime
+    ) -> dict[int, _Stratum]:
         at = time.monotonic()
         wanted = list(places)
         missing = [place for place in wanted if not self._is_good((task, step, place), at)]
@@ -205,9 +213,7 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-_BEHIND = (
-    select(*_COLUMNS).where(jobs.c.id < bindparam("head", type_=Id)).order_by(jobs.c.id.desc()).limit(BEHIND)
-)
+_BEHIND = select(*_COLUMNS).where(jobs.c.id < bindparam("head", type_=Id)).order_by(jobs.c.id.desc()).limit(BEHIND)
 
 
 def _behind_heads(conn: Connection, now: datetime, start: float, before: datetime) -> list[_Seen]:
@@ -303,7 +309,9 @@ class _Level:
     def means(self) -> list[float]:
         lengths = [self._step] * self._last + [max(self._now - self._start - self._last * self._step, 1.0)]
         filled = accumulate(self._wholly[:-1])
-        return [max(whole + part / length, 0.0) for whole, part, length in zip(filled, self._partly, lengths, strict=True)]
+        return [
+            max(whole + part / length, 0.0) for whole, part, length in zip(filled, self._partly, lengths, strict=True)
+        ]
 
 
 def _spread(values: list[tuple[float, float]]) -> Spread | None:

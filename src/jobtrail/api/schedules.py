@@ -1,0 +1,271 @@
+"""Schedules over the network: what runs by the clock, what was missed and why, and steering it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+
+from jobtrail.errors import InvalidSchedule
+from jobtrail.job.masking import restored
+from jobtrail.schedules.rules import parse_rule
+from jobtrail.schedules.words import LANGUAGES, words
+
+from . import shapes_schedules
+from .guard import Who, also, needs, routes
+from .shapes import Said, Shape
+from .shapes_units import Started
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jobtrail.schedules.rules import Rule
+
+    from .desk import Desk
+
+TIMES, SLOTS, TRAIL = 20, 50, 50
+Name = Annotated[str, Path(max_length=200, description="The schedule's name.", examples=["sync_weather"])]
+
+
+class Pause(Said):
+    """A pause, perhaps with an end."""
+
+    until: datetime | None = Field(None, description="It goes on by itself then; a moment with its offset.")
+
+
+class RuleOf(Shape):
+    """A rule of time."""
+
+    rule: str = Field(
+        max_length=500, examples=["0 3 * * *"], description="Cron text, 'every 5 minutes', or 'at 2030-01-31T03:00Z'."
+    )
+    tz: str | None = Field(None, max_length=100, examples=["Europe/Moscow"], description="Its zone; default UTC.")
+
+
+class Words(Said):
+    """The words of a schedule; what is left out is as by default, or stays as it is."""
+
+    tz: str | None = Field(None, max_length=100)
+    args: dict[str, Any] | None = None
+    source: str | None = None
+    period: str | None = Field(None, examples=["previous day"])
+    labels: dict[str, str] | None = None
+    queue: str | None = None
+    priority: int | None = None
+    catch_up: str | None = Field(None, examples=["one"])
+    window: float | None = None
+    grace: float | None = None
+    overlap: str | None = Field(None, examples=["skip"])
+    jitter: float | None = None
+    delay: float | None = None
+    pause_after_failures: int | None = None
+    ends_at: datetime | None = None
+    max_runs: int | None = None
+    if_done: str | None = Field(None, examples=["run"])
+
+    def given(self) -> dict[str, Any]:
+        """What was said, null among it."""
+        return self.model_dump(include=self.model_fields_set - {"name", "task", "reason"})
+
+
+class NewSchedule(Words):
+    """A schedule to be added."""
+
+    name: str = Field(max_length=200, examples=["nightly"])
+    task: str = Field(max_length=200, examples=["sync_weather"])
+    rule: str = Field(max_length=500, examples=["0 3 * * *"])
+
+
+class Changes(Words):
+    """What is to change."""
+
+    rule: str | None = Field(None, max_length=500)
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of this file."""
+    router = routes("schedules")
+    _looking(router, desk)
+    _steering(router, desk)
+    _changing(router, desk)
+    return router
+
+
+def _looking(router: APIRouter, desk: Desk) -> None:
+    @router.get("/schedules", operation_id="listSchedules", summary="All schedules, by name")
+    @needs("viewer")
+    async def every() -> shapes_schedules.ScheduleList:
+        return await desk.call(read_list, desk)
+
+    @router.get("/missed", operation_id="listMissed", summary="Planned times that did not run, and why")
+    @needs("viewer")
+    async def missed(
+        since: datetime | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
+    ) -> shapes_schedules.Missed:
+        return await desk.call(_missed, desk, _aware(since), limit)
+
+    @router.post(
+        "/schedules/preview", operation_id="previewRule", summary="What a rule of time means, and its next times"
+    )
+    @needs("viewer")
+    async def preview(asked: RuleOf) -> shapes_schedules.RuleShape:
+        return await desk.call(_preview, desk, asked)
+
+    @router.get(
+        "/schedules/{name:path}",
+        operation_id="showSchedule",
+        summary="One schedule: its rule, next and last times, drift",
+        responses=also(404),
+    )
+    @needs("viewer")
+    async def one(name: Name, times: Annotated[int, Query(ge=0, le=200)] = TIMES) -> shapes_schedules.ScheduleShape:
+        return await desk.call(_show, desk, name, times)
+
+
+def _steering(router: APIRouter, desk: Desk) -> None:
+    schedules = desk.jobs.schedules
+
+    @router.post(
+        "/schedules/{name:path}/pause",
+        operation_id="pauseSchedule",
+        summary="Run nothing until it is resumed",
+        responses=also(404, 409),
+    )
+    @needs("operator")
+    async def pause(name: Name, said: Pause, who: Who) -> shapes_schedules.ScheduleShape:
+        await desk.call(schedules.pause, name, until=_aware(said.until), reason=said.reason, actor=who.actor)
+        return await desk.call(_show, desk, name, TIMES)
+
+    @router.post(
+        "/schedules/{name:path}/resume",
+        operation_id="resumeSchedule",
+        summary="Go on with the next planned time",
+        responses=also(404, 409),
+    )
+    @needs("operator")
+    async def resume(name: Name, said: Said, who: Who) -> shapes_schedules.ScheduleShape:
+        await desk.call(schedules.resume, name, reason=said.reason, actor=who.actor)
+        return await desk.call(_show, desk, name, TIMES)
+
+    @router.post(
+        "/schedules/{name:path}/run-now",
+        operation_id="runScheduleNow",
+        summary="Submit its job now",
+        status_code=201,
+        responses=also(404, 409),
+    )
+    @needs("operator")
+    async def run_now(name: Name, said: Said, who: Who) -> Started:
+        job = await desk.call(schedules.run_now, name, reason=said.reason, actor=who.actor)
+        return Started(job=job.id, created=True)
+
+
+def _changing(router: APIRouter, desk: Desk) -> None:
+    schedules = desk.jobs.schedules
+
+    @router.post(
+        "/schedules", operation_id="addSchedule", summary="Add a schedule", status_code=201, responses=also(409)
+    )
+    @needs("admin")
+    async def add(new: NewSchedule, who: Who) -> shapes_schedules.ScheduleShape:
+        said = {name: value for name, value in new.given().items() if value is not None or name == "grace"}
+        await desk.call(schedules.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
+        return await desk.call(_show, desk, new.name, TIMES)
+
+    @router.patch(
+        "/schedules/{name:path}", operation_id="editSchedule", summary="Change words of a schedule", responses=also(404)
+    )
+    @needs("admin")
+    async def edit(name: Name, changes: Changes, who: Who) -> shapes_schedules.ScheduleShape:
+        await desk.call(_edit, desk, name, changes, who.actor)
+        return await desk.call(_show, desk, name, TIMES)
+
+    @router.post(
+        "/schedules/{name:path}/take-code",
+        operation_id="takeCode",
+        summary="Let go of what was edited",
+        responses=also(404),
+    )
+    @needs("admin")
+    async def take_code(name: Name, said: Said, who: Who) -> shapes_schedules.ScheduleShape:
+        await desk.call(schedules.take_code, name, reason=said.reason, actor=who.actor)
+        return await desk.call(_show, desk, name, TIMES)
+
+    @router.delete(
+        "/schedules/{name:path}",
+        operation_id="removeSchedule",
+        summary="Remove a schedule",
+        status_code=204,
+        responses=also(404, 409),
+    )
+    @needs("admin")
+    async def remove(name: Name, who: Who, reason: Annotated[str | None, Query(max_length=500)] = None) -> None:
+        await desk.call(schedules.remove, name, reason=reason, actor=who.actor)
+
+
+def read_list(desk: Desk) -> shapes_schedules.ScheduleList:
+    """All schedules."""
+    found = desk.jobs.schedules
+    return shapes_schedules.ScheduleList(
+        schedules=[shapes_schedules.line(one) for one in found.list()], declared_only=list(found.declared_only()),
+        leaders=found.leaders(), now=desk.store.now(),
+    )  # fmt: skip
+
+
+def _show(desk: Desk, name: str, times: int) -> shapes_schedules.ScheduleShape:
+    found = desk.jobs.schedules
+    one = found.get(name)
+    return shapes_schedules.schedule(
+        one, desk.marked(one.task), one.next(times, desk.store.now()), found.slots(name, limit=SLOTS),
+        found.events(name)[-TRAIL:],
+    )  # fmt: skip
+
+
+def _missed(desk: Desk, since: datetime | None, limit: int) -> shapes_schedules.Missed:
+    found = desk.jobs.schedules
+    zones = {one.name: one.zone for one in found.list()}
+    slots = [
+        shapes_schedules.missed(name, slot, zones.get(name, "UTC"))
+        for name, slot in found.missed(since=since, limit=limit)
+    ]
+    return shapes_schedules.Missed(slots=slots)
+
+
+def _preview(desk: Desk, asked: RuleOf) -> shapes_schedules.RuleShape:
+    rule = parse_rule(asked.rule, asked.tz).anchored(desk.store.now())
+    times = islice(_times(rule, desk.store.now()), TIMES)
+    return shapes_schedules.RuleShape(
+        words={language: words(rule, language) for language in LANGUAGES}, zone=rule.zone,
+        following=[shapes_schedules.moment(at, rule.zone) for at in times],
+    )  # fmt: skip
+
+
+def _times(rule: Rule, now: datetime) -> Iterator[datetime]:
+    at = rule.next_after(now)
+    while at is not None:
+        yield at
+        at = rule.next_after(at)
+
+
+def _edit(desk: Desk, name: str, changes: Changes, actor: str) -> None:
+    found = desk.jobs.schedules
+    one = found.get(name)
+    said = changes.given()
+    if said.get("rule") is not None:
+        said["tz"] = said.get("tz") or one.zone
+    if said.get("labels") is not None and one.definition is not None:
+        said["labels"] = restored(said["labels"], dict(one.definition.labels))
+    for word in ("rule", "tz", "args", "labels"):
+        if said.get(word, ...) is None:
+            del said[word]
+    found.edit(name, actor=actor, reason=changes.reason, **said)
+
+
+def _aware(at: datetime | None) -> datetime | None:
+    if at is not None and at.utcoffset() is None:
+        message = f"{at.isoformat()} has no offset: write it as {at.isoformat()}Z or with +03:00"
+        raise InvalidSchedule(message)
+    return at
