@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
@@ -56,7 +56,7 @@ class GridCell(Shape):
 
     column: int = Field(description="Its place among the columns, from 0.")
     state: State = Field(description="The loudest of its units: failed, partial, active, missing, complete.")
-    counts: dict[State, int] = Field(examples=[{"complete": 11, "partial": 1}])
+    counts: dict[str, int] = Field(examples=[{"complete": 11, "partial": 1}])
     expected: int | None = Field(description="How many finer units would be there by now.")
     unit: Unit | None = Field(description="The unit that is just this column, or reaches beyond it.")
 
@@ -67,7 +67,7 @@ class GridRow(Shape):
     source: str | None
     cells: list[GridCell]
     missing: int = Field(description="Columns that are over and without a cell.")
-    counts: dict[State, int]
+    counts: dict[str, int]
 
 
 class Grid(Shape):
@@ -139,11 +139,15 @@ class Started(Shape):
     created: bool
 
 
+def _state(text: str) -> State:
+    return cast("State", text)
+
+
 def unit(row: UnitRow) -> Unit:
     """A unit as it was read."""
     return Unit(
         unit=row.unit, text=plain(row.text) or "", source=plain(row.source), period=row.period, start=row.period_start,
-        end=row.period_end, sha256=row.sha256, state=state_of(row), status=row.active_status and row.active_status.value,
+        end=row.period_end, sha256=row.sha256, state=_state(state_of(row)), status=row.active_status and row.active_status.value,
         outcome=row.outcome and row.outcome.value, job=row.job_id, active_job=row.active_job,
         items=ItemCounts(ok=row.items_ok, failed=row.items_failed, skipped=row.items_skipped),
         linked_unit=row.linked_unit, changed_at=row.changed_at,
@@ -164,7 +168,9 @@ def row(one: Row) -> GridRow:
 
 def _cell(cell: Cell) -> GridCell:
     own = None if cell.unit is None else unit(cell.unit)
-    return GridCell(column=cell.column, state=cell.state, counts=dict(cell.counts), expected=cell.expected, unit=own)
+    return GridCell(
+        column=cell.column, state=_state(cell.state), counts=dict(cell.counts), expected=cell.expected, unit=own
+    )
 
 
 def plan(found: BackfillPlan, marked: frozenset[str]) -> Plan:
@@ -177,7 +183,7 @@ def plan(found: BackfillPlan, marked: frozenset[str]) -> Plan:
         by_source=[{"source": source, **counts} for source, counts in found.counts_by_source.items()],
         new_sources=list(found.new_sources),
         units=[
-            PlannedUnit(source=one.source, period=one.period.text, state=one.state, way=one.way, job=one.job)
+            PlannedUnit(source=one.source, period=one.period.text, state=_state(one.state), way=one.way, job=one.job)
             for one in chosen[:SHOWN]
         ],
         arguments={source or "": masked(dict(args), marked) for source, args in found.args.items()},
