@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def sync_weather(ctx: Context, *, airport: str) -> dict[str, Any]:
     path = str(ctx.state.data / WEATHER)
     hours = ctx.step("download", hours_of, path, airport, ctx.period.start, ctx.period.end)
     for batch in ctx.batches(hours, HOURS_AT_ONCE, key=_hour_key):
+        time.sleep(ctx.state.pace)
         with batch as rows:
             warehouse.save("weather", [checks.hour(airport, row, lenient=lenient) for row in rows])
     return {"hours": len(hours)}
@@ -100,6 +102,7 @@ def make_app(database_url: str, warehouse_path: Path, data_dir: Path) -> JobTrai
     jobs = JobTrail(database_url)
     jobs.state.warehouse = Warehouse(warehouse_path)
     jobs.state.data = data_dir
+    jobs.state.pace = 0.0  # seconds for a batch, where somebody wants to watch
     weather = jobs.task(kind="sync", queue=QUEUE)(sync_weather)
     for airport in AIRPORTS:  # on the second of each month, when the last readings of the month before have come in
         jobs.schedule(

@@ -26,6 +26,7 @@ from rich.text import Text
 from jobtrail.errors import UsageError
 from jobtrail.job.model import Status
 
+from .demo_live import can_serve, open_address, serve
 from .demo_question import ask_and_answer, leave_waiting
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from jobtrail.app import JobTrail
     from jobtrail.engine.handle import BoundTask, Job
+
+    from .session import Session
 
 FOLDER_VARIABLE = "JOBTRAIL_DEMO_DIR"
 SETTINGS = "demo.json"
@@ -182,27 +185,32 @@ def check_data(data: Path) -> None:
 # -- the demonstration -------------------------------------------------------------------------------
 
 
-def run_demo(
-    *, once: bool, data: Path | None, folder: Path | None, database: str | None, as_json: bool, console: Console
-) -> int:
+def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | None, host: str, port: int) -> int:
     """Load everything, show how it came in, correct the rule and run again what failed; the exit code.
 
-    Without ``once`` it then goes on as a worker until it is interrupted. ``as_json`` prints one object instead.
+    Without ``once`` it then serves the console, with a worker and data that flows in, until it is interrupted. With
+    ``--json`` one object is printed instead.
 
-    Raises: UsageError for input, a folder or a database that cannot be used; StoreError.
+    Raises: UsageError for input, a folder, an address or a database that cannot be used; StoreError.
     """
-    place = Place.prepared(folder, data, database)
-    jobs = place.app()
+    console, as_json = session.console, session.as_json
+    place = Place.prepared(folder, data, session.database)
+    jobs, serves = place.app(), not once and can_serve()
     try:
         jobs.migrate()
-        whole = Demo(jobs, place, Console(quiet=True) if as_json else console).run()
+        listening, token = open_address(host, port, jobs) if serves else (None, None)
+        whole = Demo(jobs, place, Console(quiet=True) if as_json else console)
+        whole.run()
         waits = None if once else leave_waiting(jobs, place)
         if as_json:
             console.file.write(json.dumps(asdict(whole.report)) + "\n")
             console.file.flush()
         else:
             _tell_commands(place, console, waits)
+        if listening is not None:
+            return serve(session, jobs, whole.units(), listening, token)
         if not once:
+            console.print("The console is not installed: pip install 'jobtrail[api]'.", markup=False, highlight=False)
             work(jobs)
     finally:
         jobs.state.warehouse.close()
@@ -245,6 +253,10 @@ class Demo:
             path = self.place.data / kind.file
             found.append((file.using(source=f"files/{table}", file=path, **options), {"table": table}))
         return found
+
+    def units(self) -> list[tuple[str, str]]:
+        """Every airport with every month, month by month."""
+        return sorted(self._months(), key=lambda unit: (unit[1], unit[0]))
 
     def _months(self) -> Iterable[tuple[str, str]]:
         """Every airport with every month from the first to the last one: a month that is missing is to be seen."""

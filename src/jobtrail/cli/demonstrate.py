@@ -21,9 +21,10 @@ def demo(
     once: Annotated[bool, typer.Option("--once", help="Run all to the end and stop.")] = False,
     data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Other files of the same form.")] = None,
     folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="For jobs.db and warehouse.db.")] = None,
+    host: Annotated[str, typer.Option("--host", help="The address of the console.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")] = 8765,
 ) -> int:
-    """See it work: load real data with real jobs, correct it, run again what failed."""
+    """See it work: load real data with real jobs, correct it, run again what failed; then look at it in the console."""
     from .demo import run_demo
 
-    return run_demo(once=once, data=data, folder=folder, database=session.database, as_json=session.as_json,
-                    console=session.console)  # fmt: skip
+    return run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
