@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from jobtrail.store.series import Series
+
 from .signing import Attempts
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Desk:
     secret: str = ""
     search_seconds: float = SEARCH_SECONDS
     attempts: Attempts = field(default_factory=Attempts)
+    series: Series = field(default_factory=Series)
     _limiter: Any = None
 
     @property

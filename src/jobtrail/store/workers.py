@@ -11,7 +11,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, select, text, update
+from sqlalchemy import case, delete, select, text, union_all, update
 
 from .tables import beats, jobs, submitters, workers
 
@@ -101,12 +101,24 @@ def note(conn: Connection, worker: str, detail: dict[str, Any] | None) -> None:
 
 
 def everyone(conn: Connection, *, limit: int = 200) -> list[dict[str, Any]]:
-    """Workers as an administrator sees them, the newest life first."""
+    """Workers as an administrator sees them: those that live, then the others, the newest life first."""
     query = select(workers, beats.c.beat, beats.c.at.label("beat_at")).join(
         beats, beats.c.worker == workers.c.id, isouter=True
     )
-    found = conn.execute(query.order_by(workers.c.started_at.desc()).limit(limit))
+    gone = case((workers.c.state.in_(ALIVE), 0), else_=1)
+    found = conn.execute(query.order_by(gone, workers.c.started_at.desc()).limit(limit))
     return [dict(row._mapping) for row in found]
+
+
+def jobs_held(conn: Connection, *, limit: int = 1000) -> list[Any]:
+    """The jobs that workers execute, the longest running first; the body of a forced end that runs on is among them."""
+    columns = ("id", "worker", "task", "source", "period", "queue", "status", "attempt", "started_at", "body_running")
+    held = [
+        select(*(jobs.c[name] for name in columns)).where(text(condition))
+        for condition in ("status IN ('running', 'cancelling')", "body_running AND status NOT IN ('running', 'cancelling')")
+    ]
+    together = union_all(*held).subquery()
+    return list(conn.execute(select(together).order_by(together.c.started_at, together.c.id).limit(limit)))
 
 
 def forget(conn: Connection, before: datetime) -> int:
