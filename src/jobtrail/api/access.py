@@ -99,7 +99,8 @@ class Access:
     async def person(self, scope: Scope, desk: Desk) -> Person | None:
         """Who asks, None where nobody knows.
 
-        Raises: Problem 401 for a token that is not (any more) good: what is shown and wrong is never passed over.
+        Raises: Problem 401 for a token that is not (any more) good: what is shown and wrong is never passed over; 429
+        where that comes too often.
         """
         connection = HTTPConnection(scope)
         bearer = _bearer(connection)
@@ -114,9 +115,9 @@ class Access:
 
     async def _of_token(self, text: str, scope: Scope, desk: Desk) -> Person:
         address = self.address(scope)
-        desk.attempts.check(address)
         found = await desk.call(signing.find_token, desk.store, text)
         if found is None:
+            desk.attempts.check(address)
             desk.attempts.failed(address)
             raise Problem(401, "bad-token", "this token is not known, revoked, or over its time", headers=CHALLENGE)
         return Person(found.name, found.role, "token")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from jobtrail.engine import uploads
+from jobtrail.store import actions
 
-from .guard import also, needs, routes, takes_files
+from .guard import Who, also, needs, routes, takes_files
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -49,14 +50,15 @@ def make(desk: Desk) -> APIRouter:
     @needs("operator")
     async def upload(
         request: Request,
+        who: Who,
         name: Annotated[str, Query(min_length=1, max_length=1000, description="Its name.", examples=["planes.csv"])],
     ) -> Uploaded:
-        return await _receive(desk, request, name)
+        return await _receive(desk, request, name, who.actor)
 
     return router
 
 
-async def _receive(desk: Desk, request: Request, name: str) -> Uploaded:
+async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploaded:
     settings = desk.jobs.settings
     folder = await desk.call(uploads.folder_of, settings, desk.store)
     incoming = await desk.call(uploads.Incoming, folder, name, settings.upload_limit)
@@ -72,4 +74,12 @@ async def _receive(desk: Desk, request: Request, name: str) -> Uploaded:
     except BaseException:  # also a client that has gone
         incoming.abandon()
         raise
+    await desk.call(_record, desk, found, actor)
     return Uploaded(upload=found.id, name=found.file.name, size=found.file.size, sha256=found.file.sha256)
+
+
+def _record(desk: Desk, found: uploads.Upload, actor: str) -> None:
+    file = found.file
+    detail = {"name": file.name, "size": file.size, "sha256": file.sha256}
+    said: dict[str, Any] = {"actor": actor, "name": "file_uploaded", "target": found.id, "detail": detail}
+    desk.store.write(lambda conn: actions.record(conn, desk.store.dialect, desk.store.now(), **said))

@@ -11,10 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.routing import Match
 
-from jobtrail.errors import InvalidOption
+from jobtrail.errors import InvalidOption, JobTrailError
 
 from .access import CHALLENGE, ROLES, Access, Person, is_loopback
 from .problems import MEDIA_TYPE, Problem
+from .problems import of as problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -43,6 +44,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 _F = TypeVar("_F")
 
@@ -131,6 +133,9 @@ class Guard:
         except Problem as problem:
             await self._refuse(problem, scope, receive, send)
             return
+        except JobTrailError as error:  # who asks could not be read, say
+            await self._refuse(problem_of(error), scope, receive, send)
+            return
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
         else:
@@ -186,9 +191,9 @@ class Guard:
         """A name that another site has pointed at this machine is not ours (DNS rebinding)."""
         host = headers.get("host", "").lower()
         name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
-        if self.allowed_hosts:
-            good = name in self.allowed_hosts or host in self.allowed_hosts or "*" in self.allowed_hosts
-        else:
+        good = name in self.allowed_hosts or host in self.allowed_hosts
+        if not self.allowed_hosts:
+            # Who has to log in is known to the browser under the right name only.
             good = not self.access.local
         if not good and not (self.access.local and name in _LOOPBACK):
             message = f"this server is not called '{host[:200]}'; its names are set by allowed_hosts"

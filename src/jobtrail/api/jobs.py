@@ -84,6 +84,10 @@ class Cancel(shapes.Said):
     force: bool = Field(False, description="Of a job that was asked to stop and has not: write its end.")
 
 
+# Where a request has no body.
+NOTHING, JUST_CANCEL, ALL_AGAIN = shapes.Said.model_validate({}), Cancel.model_validate({}), Rerun.model_validate({})
+
+
 class Stored(Shape):
     """The job that stands for what was asked; ``created`` is false where it was there already."""
 
@@ -248,7 +252,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         "/jobs/{job_id}/retry", operation_id="retryJob", summary="One more attempt", responses=also(404, 409)
     )
     @needs("operator")
-    async def retry(job_id: str, said: shapes.Said, who: Who) -> Stored:
+    async def retry(job_id: str, who: Who, said: shapes.Said = NOTHING) -> Stored:
         return await desk.call(_steer, desk, job_id, rerun.retry, actor=who.actor, reason=said.reason)
 
     @router.post(
@@ -259,7 +263,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         description="At once where nothing runs; a running body is asked to stop, and a second time `force` is needed.",
     )
     @needs("operator")
-    async def cancel(job_id: str, said: Cancel, who: Who) -> Stored:
+    async def cancel(job_id: str, who: Who, said: Cancel = JUST_CANCEL) -> Stored:
         how = {"actor": who.actor, "reason": said.reason, "force": said.force}
         return await desk.call(_steer, desk, job_id, rerun.cancel, **how)
 
@@ -267,7 +271,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         "/jobs/{job_id}/run-now", operation_id="runJobNow", summary="Do not wait for its time", responses=also(404, 409)
     )
     @needs("operator")
-    async def run_now(job_id: str, said: shapes.Said, who: Who) -> Stored:
+    async def run_now(job_id: str, who: Who, said: shapes.Said = NOTHING) -> Stored:
         return await desk.call(_steer, desk, job_id, rerun.run_now, actor=who.actor, reason=said.reason)
 
     @router.post(
@@ -278,7 +282,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409, 413),
     )
     @needs("operator")
-    async def again(response: Response, job_id: str, said: Rerun, who: Who) -> Stored:
+    async def again(response: Response, job_id: str, who: Who, said: Rerun = ALL_AGAIN) -> Stored:
         stored = await desk.call(_rerun, desk, job_id, said, who)
         response.status_code = 201 if stored.created else 200
         return stored

@@ -102,10 +102,16 @@ async def _ours(_request: Request, error: Exception) -> Response:
 
 async def _request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this one
-    told = [{"path": _path(one.get("loc", ())), "detail": str(one.get("msg", ""))} for one in error.errors()]
+    told = [_told(one) for one in error.errors()]
     first = f"{told[0]['path']}: {told[0]['detail']}" if told else "it cannot be read"
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
     return Problem(422, "invalid-request", f"the request does not fit: {first}{more}", errors=told).response()
+
+
+def _told(one: Any) -> dict[str, str]:
+    if one.get("type") == "json_invalid":
+        return {"path": "$", "detail": f"it is no JSON: {one.get('ctx', {}).get('error', '')}".rstrip(": ")}
+    return {"path": _path(one.get("loc", ())), "detail": str(one.get("msg", ""))}
 
 
 async def _http(_request: Request, error: Exception) -> Response:

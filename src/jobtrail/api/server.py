@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # One file each, with a function make(desk) that gives an APIRouter.
 PARTS = (
-    "system", "jobs", "contents", "files", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live",
+    "system", "jobs", "contents", "files", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live", "plugged",
 )  # fmt: skip
 STATIC = Path(__file__).parent / "static"
 NO_CONSOLE = "The API is at ./api. The console is not built: run `make console` in a checkout, or install a wheel."
@@ -113,9 +113,19 @@ def _add_console(app: FastAPI) -> None:
         return HTMLResponse(index.read_text("utf-8").replace("<head>", base, 1), headers={"Cache-Control": "no-cache"})
 
     if (STATIC / "assets").is_dir():
-        files = needs(ANYONE)(StaticFiles(directory=STATIC / "assets"))
+        files = needs(ANYONE)(_Assets(directory=STATIC / "assets"))
         app.router.routes.append(Mount("/assets", files, name="assets"))
     app.router.routes.append(_Page("/{path:path}", page, name="console", include_in_schema=False))
+
+
+class _Assets(StaticFiles):
+    """Files whose names change with what is in them, so that a browser need not ask twice."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """Kept for a year."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 class _Page(Route):

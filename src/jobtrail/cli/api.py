@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,6 +46,18 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="HOST", help="A name of this server that requests may use.")
     ] = None,
+    login: Annotated[
+        str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="Says who a request is from: a Person, or None.")
+    ] = None,
+    proxy_header: Annotated[
+        str | None, typer.Option("--proxy-header", metavar="NAME", help="The header in which a trusted proxy names the user.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None, typer.Option("--trusted-proxy", metavar="ADDRESS", help="From where that header is believed.")
+    ] = None,
+    proxy_role: Annotated[
+        list[str] | None, typer.Option("--proxy-role", metavar="NAME=ROLE", help="What a user may do; '*=viewer' for all others.")
+    ] = None,
     new_token: Annotated[
         str | None, typer.Option("--new-token", metavar="ROLE", help="Make a token first: viewer, operator or admin.")
     ] = None,
@@ -53,18 +66,45 @@ def serve(
     from jobtrail.api.serving import is_loopback, listen
 
     from .serve import _log_to_terminal
+    from .submit import _pair
 
     jobs = session.open(tasks=worker, creates=True)
     jobs.service.make_ready()
     text = _new_token(jobs, new_token) if new_token else None
-    near = is_loopback(host)
-    if not near:
+    near, known = is_loopback(host), login is not None or proxy_header is not None
+    if not near and not known:
         _refuse_without_login(jobs, host)
-    app = jobs.asgi(local=near, allowed_hosts=name or (() if near else ("*",)), prefix=prefix)
+    app = jobs.asgi(
+        login=_function(login) if login else None,
+        proxy_header=proxy_header,
+        trusted_proxies=trusted_proxy or (),
+        proxy_roles=dict(_pair(one, "--proxy-role") for one in proxy_role or ()),
+        local=near and not known,
+        allowed_hosts=name or (),
+        prefix=prefix,
+        secret=os.environ.get("JOBTRAIL_SECRET", ""),
+    )
     _log_to_terminal()
     listening = listen(host, port)
     _tell(session, host, listening.getsockname()[1], prefix, text)
     return _run(session, jobs, app, listening, _worker_of(jobs, queues, concurrency) if worker else None)
+
+
+def _function(named: str) -> Any:
+    """What ``module:function`` names.
+
+    Raises: UsageError.
+    """
+    from jobtrail.errors import UsageError
+
+    from .session import _module
+
+    module, _, name = named.partition(":")
+    found = getattr(_module(module), name, None) if module and name else None
+    if not callable(found):
+        message = f"--login wants module:function, as in myproject.people:who; '{named}' is none"
+        raise UsageError(message)
+    return found
 
 
 def _worker_of(jobs: JobTrail, queues: str, concurrency: int | None) -> Worker:
