@@ -20,6 +20,22 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.engine.worker import Worker
 
+LoginOption = Annotated[
+    str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="Says who a request is from: a Person, or None.")
+]
+ProxyHeaderOption = Annotated[
+    str | None, typer.Option("--proxy-header", metavar="NAME", help="The header in which a trusted proxy names the user.")
+]
+TrustedProxyOption = Annotated[
+    list[str] | None, typer.Option("--trusted-proxy", metavar="ADDRESS", help="From where that header is believed.")
+]
+ProxyRoleOption = Annotated[
+    list[str] | None,
+    typer.Option("--proxy-role", metavar="NAME=ROLE", help="What a user may do; '*=viewer' for all others."),
+]
+NewTokenOption = Annotated[
+    str | None, typer.Option("--new-token", metavar="ROLE", help="Make a token first: viewer, operator or admin.")
+]
 PORT = 8765
 HOST = "127.0.0.1"
 
@@ -46,21 +62,11 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option("--name", metavar="HOST", help="A name of this server that requests may use.")
     ] = None,
-    login: Annotated[
-        str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="Says who a request is from: a Person, or None.")
-    ] = None,
-    proxy_header: Annotated[
-        str | None, typer.Option("--proxy-header", metavar="NAME", help="The header in which a trusted proxy names the user.")
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None, typer.Option("--trusted-proxy", metavar="ADDRESS", help="From where that header is believed.")
-    ] = None,
-    proxy_role: Annotated[
-        list[str] | None, typer.Option("--proxy-role", metavar="NAME=ROLE", help="What a user may do; '*=viewer' for all others.")
-    ] = None,
-    new_token: Annotated[
-        str | None, typer.Option("--new-token", metavar="ROLE", help="Make a token first: viewer, operator or admin.")
-    ] = None,
+    login: LoginOption = None,
+    proxy_header: ProxyHeaderOption = None,
+    trusted_proxy: TrustedProxyOption = None,
+    proxy_role: ProxyRoleOption = None,
+    new_token: NewTokenOption = None,
 ) -> int:
     """Serve console and API, and execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
     from jobtrail.api.serving import is_loopback, listen
@@ -70,9 +76,8 @@ def serve(
 
     jobs = session.open(tasks=worker, creates=True)
     jobs.service.make_ready()
-    text = _new_token(jobs, new_token) if new_token else None
     near, known = is_loopback(host), login is not None or proxy_header is not None
-    if not near and not known:
+    if not near and not known and not new_token:
         _refuse_without_login(jobs, host)
     app = jobs.asgi(
         login=_function(login) if login else None,
@@ -86,6 +91,7 @@ def serve(
     )
     _log_to_terminal()
     listening = listen(host, port)
+    text = _new_token(jobs, new_token) if new_token else None
     _tell(session, host, listening.getsockname()[1], prefix, text)
     return _run(session, jobs, app, listening, _worker_of(jobs, queues, concurrency) if worker else None)
 
