@@ -51,14 +51,17 @@ def test_c01_a_body_that_kills_its_worker_is_given_up_after_three(one: Fleet) ->
 
 
 def test_c03_a_blocked_loop_and_a_held_interpreter_are_not_dead(one: Fleet) -> None:
-    started = [one.start("-q", queue, wait=False) for queue in ("computing", "holding", "nothing")]  # the last one watches
+    one.settings["silent_after"] = 5.0  # less than they are blocked, and more than a busy machine may keep a beat waiting
+    # One slot each: nothing is claimed, and no lock of SQLite held, while the interpreter stands still. The last one watches.
+    started = [one.start("-q", queue, "-c", "1", wait=False) for queue in ("computing", "holding", "nothing")]
     pids = [process.pid for process in started[:2]]
     until("all are registered", lambda: {one.state_of(process.pid) for process in started} == {"alive"}, timeout=40)
     jobs = [one.submit(task, queue=task, seconds=int(BLOCKED_AFTER) + 5) for task in ("computing", "holding")]
 
     def noted(pid: int) -> dict | None:
         row = one.worker(pid)
-        return json.loads(row.detail) if row.detail else None
+        told = json.loads(row.detail) if row.detail else {}
+        return told if "loop_blocked_since" in told else None
 
     for pid, job in zip(pids, jobs, strict=True):
         found = until("the worker's row says what blocks", lambda pid=pid: noted(pid), timeout=30)
