@@ -271,7 +271,7 @@ class _Gathering:
     def told(self, standing: tuple[int, int] | None) -> Told:
         waiting, running = self._waiting.means(), self._running.means()
         if standing is not None:
-            older = max(standing[0] - waiting[-1], 0.0)
+            older = max(standing[0] - self._waiting.still, 0.0)
             waiting = [*(level + older for level in waiting[:-1]), float(standing[0])]
             running = [*running[:-1], float(standing[1])]
         for place, point in enumerate(self._points):
@@ -292,8 +292,11 @@ class _Level:
         self._now = now
         self._partly = [0.0] * parts  # job seconds
         self._wholly = [0.0] * (parts + 1)  # where jobs begin and cease to fill parts
+        self.still = 0.0  # how many are there now
 
     def stay(self, since: float, until: float | None, weight: float) -> None:
+        if since <= self._now and until is None:
+            self.still += weight
         begin, end = max(since, self._start), self._now if until is None else min(until, self._now)
         if end <= begin:
             return
