@@ -84,6 +84,7 @@ def program() -> typer.Typer:
         metrics,
         plugins,
         questions,
+        queues,
         schedules,
         serve,
         show,
@@ -102,7 +103,7 @@ def program() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    looking = (look, plugins, show, questions, coverage, schedules, metrics)
+    looking = (look, plugins, show, questions, coverage, schedules, queues, metrics)
     for part in (*looking, submit, steer, backfill, serve, api, keep, demonstrate):
         part.add_to(cli)
     return cli

@@ -32,7 +32,7 @@ def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason:
     def operation(conn: Connection) -> bool:
         known = known_queues(conn, service)
         if name not in known:
-            message = f"there is no queue '{name}'; there are: {', '.join(sorted(known))}"
+            message = f"there is no queue '{name}'; there are: {', '.join(sorted(known)) or 'none'}"
             raise NotFound(message)
         store.wake.need(QUEUES)
         return queues.set_paused(conn, store.dialect, name, store.now(), paused=paused, actor=actor, reason=reason)

@@ -1,0 +1,111 @@
+"""``jobtrail queues``: what waits in each queue, and pausing one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .program import LOOKING, AppOption, DatabaseOption, DebugOption, JsonOption, command
+from .session import Session
+from .submit import ActorOption, ReasonOption, actor_or_me
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)]
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the group and its commands."""
+    group = typer.Typer(
+        name="queues",
+        invoke_without_command=True,
+        rich_markup_mode=None,
+        help="What waits in each queue; pause and resume one.",
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    group.callback()(_alone)
+    command(group, "list", LOOKING)(list_all)
+    command(group, "pause", LOOKING)(pause)
+    command(group, "resume", LOOKING)(resume)
+    cli.add_typer(group, rich_help_panel=LOOKING)
+
+
+def _alone(
+    ctx: typer.Context,
+    as_json: JsonOption = False,
+    app: AppOption = None,
+    database: DatabaseOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Without a command: the list."""
+    del debug
+    session: Session = ctx.obj
+    session.app, session.database = app or session.app, database or session.database
+    if ctx.invoked_subcommand is None:
+        session.as_json = as_json
+        list_all(session)
+
+
+def list_all(session: Session) -> None:
+    """What waits and runs in each queue, and who has paused one."""
+    from jobtrail.store import queues
+
+    jobs = session.open()
+    jobs.service.make_readable()
+    with jobs.store.read() as conn:
+        now = jobs.store.now()
+        found = queues.overview(conn, now)
+    if session.as_json:
+        session.json([_json(one) for one in found])
+    elif found:
+        _print(session, found, now)
+    else:
+        session.say("nothing waits, nothing runs, and no queue is paused")
+
+
+def pause(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
+    """Claim nothing from a queue; what runs in it goes on."""
+    _set(session, name, paused=True, actor=actor, reason=reason)
+
+
+def resume(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
+    """Claim from a queue again."""
+    _set(session, name, paused=False, actor=actor, reason=reason)
+
+
+def _set(session: Session, name: str, *, paused: bool, actor: str | None, reason: str | None) -> None:
+    from jobtrail.engine.pausing import set_paused
+
+    jobs = session.open()
+    changed = set_paused(jobs.service, name, paused=paused, actor=actor_or_me(actor), reason=reason)
+    if session.as_json:
+        session.json({"queue": name, "paused": paused, "changed": changed})
+    else:
+        session.say(f"the queue '{name}' {'is paused' if paused else 'goes on'}{'' if changed else ' already'}")
+
+
+def _json(one: Mapping[str, Any]) -> dict[str, Any]:
+    from .text import iso
+
+    return {**one, "oldest": iso(one["oldest"]), "at": iso(one["at"])}
+
+
+def _print(session: Session, found: list[dict[str, Any]], now: datetime) -> None:
+    from rich.text import Text
+
+    from .tables import plain_table
+    from .text import clean, short, span
+
+    table = plain_table("queue", "due", "later", "running", "oldest", "state", right=("due", "later", "running"), rest="state")
+    for one in found:
+        waits = "" if one["oldest"] is None else f"{span(now - one['oldest'])}"
+        why = f": {clean(one['reason'])}" if one["reason"] else ""
+        state = f"paused by {clean(one['actor'] or '')}{why}" if one["paused"] else ""
+        table.add_row(
+            Text(short(one["name"], 40)), f"{one['due']:,}", f"{one['later']:,}", f"{one['running']:,}", waits,
+            Text(state, "yellow"),
+        )  # fmt: skip
+    table.show(session.console)
