@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
     from .remote import Ending, Remote
 
+LOOK = 0.05  # seconds
 _log = logging.getLogger("jobtrail.engine")
 _LIMITS = {StopCause.TIMEOUT: "timed out after {limit:g} s", StopCause.STALL: "gave no sign of life for {limit:g} s"}
 
@@ -299,14 +300,35 @@ async def body(run: Run) -> Any:
         elif run.task.is_async:
             run.body_value = await run.task.function(**arguments)
         else:
-            run.thread = InThread()
-            run.body_value = await run.executor.call(run.task.function, arguments, run.thread.over)
+            run.body_value = await _in_thread(run, arguments)
     except BaseException as error:
         run.body_error = error
         raise
     finally:
         _body_has_ended(run)
     return run.body_value
+
+
+async def _in_thread(run: Run, arguments: dict[str, Any]) -> Any:
+    """Who gives up waiting (a middleware with a time limit of its own) ends no thread: what that says in the end counts.
+
+    Once the worker has left, another waits for it.
+    """
+    thread = run.thread = InThread()
+    try:
+        return await run.executor.call(run.task.function, arguments, thread.over)
+    except asyncio.CancelledError:
+        if thread.ended or run.heir is not None:
+            raise
+    while not thread.ended:
+        try:
+            await asyncio.sleep(LOOK)
+        except asyncio.CancelledError:
+            if run.heir is not None:
+                raise
+    if thread.error is not None:
+        raise thread.error
+    return thread.value
 
 
 def _body_has_ended(run: Run) -> None:
