@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
 from .config import Settings, database_url
+from .engine import bulking
 from .engine.following import Next
 from .engine.handle import BoundTask, Job
 from .engine.middleware import Middleware, declared_options
@@ -68,6 +69,7 @@ class JobTrail:
 
             self.service = install(self.service, self.middleware, tracing)
         self._tasks.add(filling.task_of(self.service), own=True)
+        self._tasks.add(bulking.task_of(self.service), own=True)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------

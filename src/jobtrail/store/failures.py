@@ -230,13 +230,19 @@ _newest_left = (
     .subquery()
 )  # fmt: skip
 _again = jobs.alias("again")
+
+
+def _taken_up(*how: Any) -> Any:
+    return select(_again.c.id).where(*how, _again.c.status != "cancelled").exists()
+
+
 _LEFT = (
     select(*(column for column in _newest_left.c if column.name != "unit"))
     .where(
-        ~select(_again.c.id).where(_again.c.rerun_of == _newest_left.c.id, _again.c.rerun_of.is_not(None)).exists(),
+        ~_taken_up(_again.c.rerun_of == _newest_left.c.id, _again.c.rerun_of.is_not(None)),
         or_(
             _newest_left.c.unit.is_(None),
-            ~select(_again.c.id).where(_again.c.unit == _newest_left.c.unit, _again.c.id > _newest_left.c.id).exists(),
+            ~_taken_up(_again.c.unit == _newest_left.c.unit, _again.c.id > _newest_left.c.id),
         ),
     )
     .order_by(_newest_left.c.id.desc())

@@ -138,6 +138,13 @@ def save_step(
     return True
 
 
+def add_step(
+    conn: Connection, dialect: Dialect, job_id: str, name: str, digest: str, result: str, now: datetime
+) -> None:
+    """A step of a job that has not run yet: what is known when it is submitted, in the same transaction."""
+    dialect.insert_many(conn, steps, _STEPS, [(job_id, name, digest, job_id, 0, result, 0.0, now)], _STEP_AGAIN)
+
+
 def find_step(conn: Connection, ledger: str, name: str, digest: str, *, only_job: str | None = None) -> str | None:
     """The kept result of a step as JSON text; with ``only_job`` only if that job recorded it."""
     query = select(steps.c.result).where(
