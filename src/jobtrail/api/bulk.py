@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from jobtrail.engine import bulk
 
 from .guard import Who, also, needs, routes
-from .problems import Problem
 from .shapes import ID, Said, Shape
 from .shapes_units import Started
 
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
     from jobtrail.engine.handle import Job
 
     from .desk import Desk
-
-SHOWN = 32  # previews that are remembered
 
 
 class Wanted(Shape):
@@ -41,9 +36,10 @@ class Wanted(Shape):
 
 
 class Start(Said, Wanted):
-    """What was shown is to be done: the same words, and the digest that was shown with them."""
+    """What was shown is to be done: the same words, and the digest and moment that were shown with them."""
 
     digest: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
+    at: AwareDatetime = Field(description="When it was shown.")
     per_second: float | None = Field(None, gt=0, le=bulk.MOST_PER_SECOND, description="Jobs in a second, at most.")
 
 
@@ -65,41 +61,17 @@ class Preview(Shape):
     skipped: list[Skipped]
     more: bool = Field(description=f"The filter names older jobs too; the newest {bulk.MOST_JOBS:,} are meant.")
     digest: str = Field(description="The action is started with it, and only once.")
-
-
-class Previews:
-    """The last that were shown: an action is about just the jobs that somebody has seen the number of."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._shown: OrderedDict[str, bulk.Preview] = OrderedDict()
-
-    def keep(self, shown: bulk.Preview) -> bulk.Preview:
-        """Remember it; the longest forgotten goes."""
-        with self._lock:
-            self._shown[shown.digest] = shown
-            self._shown.move_to_end(shown.digest)
-            while len(self._shown) > SHOWN:
-                self._shown.popitem(last=False)
-        return shown
-
-    def find(self, digest: str, wanted: bulk.Wanted) -> bulk.Preview | None:
-        """What was shown with this digest for the same words."""
-        with self._lock:
-            shown = self._shown.get(digest)
-        return shown if shown is not None and shown.wanted == wanted else None
+    at: AwareDatetime = Field(description="When this was so; the action is started with it, too.")
 
 
 def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("bulk")
-    previews = Previews()
 
     @router.post("/bulk/preview", operation_id="previewBulk", summary="What a bulk action would do; nothing is written")
     @needs("operator")
     async def preview(wanted: Wanted) -> Preview:
-        found = await desk.search(bulk.preview, wanted.meant(), desk.store.now())
-        return _told(previews.keep(found))
+        return _told(await desk.search(bulk.preview, wanted.meant(), desk.store.now()))
 
     @router.post(
         "/bulk",
@@ -107,32 +79,27 @@ def make(desk: Desk) -> APIRouter:
         summary="Do what was shown, by a tracked job",
         status_code=201,
         responses={200: {"model": Started, "description": "It was started already."}, **also(409)},
-        description="The job works on just the jobs that were shown. Started again with the same digest it gives the same "
-        "job. 409 `selection-changed` with a new `preview` where what was shown is not known any more and would be "
-        "something else now.",
+        description="The job works on those of the jobs that were shown which have not changed since. Started again with the "
+        "same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what "
+        "was shown is left to do.",
     )
     @needs("operator")
     async def start(given: Start, who: Who, response: Response) -> Started:
-        job = await _start(desk, previews, given, who.actor)
+        job = await _start(desk, given, who.actor)
         response.status_code = 201 if job.created else 200
         return Started(job=job.id, created=job.created)
 
     return router
 
 
-async def _start(desk: Desk, previews: Previews, given: Start, actor: str) -> Job:
+async def _start(desk: Desk, given: Start, actor: str) -> Job:
     service, wanted = desk.jobs.service, given.meant()
     there = await desk.call(bulk.under_way, service, given.digest)
     if there is not None:
         return there
-    shown = previews.find(given.digest, wanted)
-    if shown is None:
-        shown = previews.keep(await desk.search(bulk.preview, wanted, desk.store.now()))
-    if shown.digest != given.digest:
-        message = f"what was shown is not so any more: {shown.acts:,} jobs would be acted on now"
-        raise Problem(409, "selection-changed", message, preview=_told(shown).model_dump())
-    said = {"actor": actor, "reason": given.reason, "per_second": given.per_second}
-    return await desk.call(bulk.submit, service, shown, **said)
+    left = await desk.search(bulk.preview, wanted, desk.store.now(), since=given.at)
+    said = {"actor": actor, "reason": given.reason, "per_second": given.per_second, "key": given.digest}
+    return await desk.call(bulk.submit, service, left, **said)
 
 
 def _told(shown: bulk.Preview) -> Preview:
@@ -140,5 +107,5 @@ def _told(shown: bulk.Preview) -> Preview:
     skipped = [Skipped(reason=reason, jobs=number, example=example) for reason, number, example in shown.skips]
     return Preview(
         action=wanted.action, mode=wanted.mode, jobs=len(shown.chosen), acts=shown.acts, skipped=skipped, more=shown.more,
-        digest=shown.digest,
+        digest=shown.digest, at=shown.at,
     )  # fmt: skip

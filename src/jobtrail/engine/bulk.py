@@ -1,7 +1,7 @@
 """Bulk actions: what one would do to the jobs that are meant, and the one tracked job that does it.
 
-What is meant is fixed when it is shown: the job works on just these, however long ago it was asked for and whatever
-joins the filter meanwhile. The digest of what was shown is the key of the action, so pressing twice starts one.
+What is meant is fixed when it is shown: of these the job takes those that have not changed since, whatever joins the
+filter meanwhile. The digest of what was shown is the key of the action, so pressing twice starts one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from datetime import timedelta
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, or_, select
 
-from jobtrail.errors import InvalidOption
+from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option
 from jobtrail.store import actions, queues, runs, search
 from jobtrail.store.grammar import ID
-from jobtrail.store.tables import idempotency_keys, jobs, workers
+from jobtrail.store.tables import Moment, events, idempotency_keys, jobs, workers
 from jobtrail.store.workers import ALIVE
 
 from .context import step_digest
@@ -96,13 +96,14 @@ class Chosen:
 class Preview:
     """What would be done now; nothing was written. ``more``: the filter names older jobs too, which are not meant.
 
-    digest: of all this; the action is started with it.
+    digest: of all this, at: when; the action is started with both.
     """
 
     wanted: Wanted
     chosen: tuple[Chosen, ...]
     more: bool
     digest: str
+    at: datetime
 
     @property
     def acts(self) -> int:
@@ -123,16 +124,19 @@ class Preview:
 # -- what is meant -----------------------------------------------------------------------------------
 
 
-def preview(conn: Connection, wanted: Wanted, now: datetime) -> Preview:
+def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime | None = None) -> Preview:
     """Look at every job that is meant, the newest `MOST_JOBS` of a filter.
+
+    since: when it was shown before; what has changed since then is left out. As a filter fits what has not changed
+    now only if it did then, nobody's number is exceeded.
 
     Raises: InvalidFilter.
     """
     ids, more = (list(dict.fromkeys(wanted.ids)), False) if wanted.ids else _ids_of(conn, wanted.filter or "", now)
-    chosen = tuple(_looked_at(conn, wanted, ids, now))
+    chosen = tuple(_looked_at(conn, wanted, ids, now, since))
     told = [wanted.action, wanted.mode, sorted((one.id, one.run_no, one.why_not or "") for one in chosen)]
     digest = hashlib.blake2b(dumps(told).encode(), digest_size=16).hexdigest()
-    return Preview(wanted, chosen, more, digest)
+    return Preview(wanted, chosen, more, digest, now)
 
 
 def _ids_of(conn: Connection, text: str, now: datetime) -> tuple[list[str], bool]:
@@ -147,14 +151,32 @@ def _ids_of(conn: Connection, text: str, now: datetime) -> tuple[list[str], bool
     return found[:MOST_JOBS], True
 
 
-def _looked_at(conn: Connection, wanted: Wanted, ids: Sequence[str], now: datetime) -> list[Chosen]:
+def _looked_at(
+    conn: Connection, wanted: Wanted, ids: Sequence[str], now: datetime, since: datetime | None
+) -> list[Chosen]:
     rows: dict[str, Any] = {}
+    changed: set[str] = set()
     for begin in range(0, len(ids), _AT_ONCE):
-        query = _STANDS.where(jobs.c.id.in_(ids[begin : begin + _AT_ONCE]))
-        rows |= {row.id: row for row in conn.execute(query)}
-    return [Chosen(one, rows[one].run_no, why_not(wanted, rows[one], now)) for one in ids if one in rows]
+        some = ids[begin : begin + _AT_ONCE]
+        rows |= {row.id: row for row in conn.execute(_STANDS.where(jobs.c.id.in_(some)))}
+        if since is not None:
+            changed |= set(conn.execute(_CHANGED, {"ids": some, "since": since}).scalars())
+    found = (rows[one] for one in ids if one in rows)
+    return [Chosen(row.id, row.run_no, _SINCE if row.id in changed else why_not(wanted, row, now)) for row in found]
 
 
+_SINCE = "has changed since it was shown"
+# A move has a line in the trail, or a moment of its own in the row.
+_after = bindparam("since", type_=Moment)
+_CHANGED = select(jobs.c.id).where(
+    jobs.c.id.in_(bindparam("ids", expanding=True)),
+    or_(
+        jobs.c.created_at > _after,
+        jobs.c.started_at > _after,
+        jobs.c.finished_at > _after,
+        select(events.c.id).where(events.c.job_id == jobs.c.id, events.c.at > _after).exists(),
+    ),
+)
 _STANDS = select(
     jobs.c.id,
     jobs.c.run_no,
@@ -232,33 +254,38 @@ def _keyed(conn: Connection, digest: str, now: datetime) -> Any:
 
 
 def submit(
-    service: Service, shown: Preview, *, actor: str, reason: str | None = None, per_second: float | None = None
+    service: Service,
+    shown: Preview,
+    *,
+    actor: str,
+    reason: str | None = None,
+    per_second: float | None = None,
+    key: str | None = None,
 ) -> Job:
-    """Submit the job that does what was shown; once for each digest, however often it is asked for.
+    """Submit the job that does what was shown; once for each ``key`` (default: its digest), however often it is asked for.
 
     per_second: how many jobs it touches in a second at most.
 
-    Raises: InvalidOption where there is nothing to do.
+    Raises: Conflict where there is nothing (any more) to do; InvalidOption.
     """
     if not shown.acts:
-        raise InvalidOption("there is no job with which something would be done")
+        why = f": {shown.skips[0][0]}" if shown.skips else ""
+        message = f"there is no job with which something would be done{why}"
+        raise Conflict(message)
     if per_second is not None and not 0 < per_second <= MOST_PER_SECOND:
         message = f"per_second must be a number above 0, up to {MOST_PER_SECOND:g}; it is {per_second!r}"
         raise InvalidOption(message)
     service.make_ready()
-    store, wanted = service.store, shown.wanted
+    store, wanted, key = service.store, shown.wanted, key or shown.digest
     args = {"action": wanted.action, "mode": wanted.mode, "filter": wanted.filter, "per_second": per_second}
     with store.read() as conn:
         using = Using(queue=_queue(conn), priority=MOST_URGENT, actor=actor, reason=reason)
     prepared = service._prepare(service.tasks.get(TASK), args, using)
     expires = store.now() + timedelta(seconds=service.settings.idempotency_seconds)
-    rules = replace(prepared.rules, idempotency=(TASK, shown.digest, shown.digest, expires))
+    rules = replace(prepared.rules, idempotency=(TASK, key, key, expires))
 
     def operation(conn: Connection) -> Any:
-        before = _keyed(conn, shown.digest, store.now())
-        if before is not None and before.status in _GIVEN_UP:
-            mine = (idempotency_keys.c.scope == TASK) & (idempotency_keys.c.key == shown.digest)
-            conn.execute(delete(idempotency_keys).where(mine, idempotency_keys.c.job_id == before.job_id))
+        _free(conn, key, store.now())
         answer = store.submit_on(conn, prepared.new, rules)
         if answer.created:
             _keep(conn, service, answer.id, shown, actor, reason)
@@ -266,6 +293,14 @@ def submit(
 
     answer = service._patiently(lambda: store.write(operation))
     return service._job(answer.id, created=answer.created)
+
+
+def _free(conn: Connection, key: str, now: datetime) -> None:
+    """An action that was stopped or failed may be started again."""
+    before = _keyed(conn, key, now)
+    if before is not None and before.status in _GIVEN_UP:
+        mine = (idempotency_keys.c.scope == TASK) & (idempotency_keys.c.key == key)
+        conn.execute(delete(idempotency_keys).where(mine, idempotency_keys.c.job_id == before.job_id))
 
 
 def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None) -> None:
