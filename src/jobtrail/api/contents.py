@@ -348,7 +348,8 @@ def _trail(router: APIRouter, desk: Desk) -> None:
 
 
 def _event_page(conn: Connection, job_id: str, after: int, limit: int) -> EventPage:
-    found = events.of_job(conn, row_of(conn, job_id).id, after=after, limit=limit + 1)
+    # From the beginning on; asked for none in particular, the store would give the newest.
+    found = events.of_job(conn, row_of(conn, job_id).id, after=after or -1, limit=limit + 1)
     return EventPage(
         events=[event(one) for one in found[:limit]], next=found[limit - 1].id if len(found) > limit else None
     )

@@ -114,12 +114,20 @@ class Guard:
     """Stands before all routes of an application, as ASGI middleware."""
 
     def __init__(
-        self, app: ASGIApp, *, desk: Desk, table: Any, allowed_hosts: Iterable[str] = (), origins: Iterable[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        desk: Desk,
+        table: Any,
+        allowed_hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        prefix: str = "",
     ) -> None:
         self.app = app
         self.desk = desk
         self.access: Access = desk.access
         self.table = table
+        self.prefix = prefix
         self.allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
         self.origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
@@ -128,6 +136,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        self._place(scope)
         try:
             await self._check(scope)
         except Problem as problem:
@@ -140,6 +149,12 @@ class Guard:
             await self.app(scope, receive, send)
         else:
             await self.app(scope, self._bounded(scope, receive), self._with_headers(send))
+
+    def _place(self, scope: Scope) -> None:
+        """A path begins with that of the place where this is served, whether the proxy before it has cut that off or not."""
+        root = scope["root_path"] = self.prefix or scope.get("root_path", "").rstrip("/")
+        if root and not scope["path"].startswith(f"{root}/"):
+            scope["path"] = f"{root}{scope['path']}"
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)

@@ -69,7 +69,7 @@ def create_api(
     desk = Desk(jobs, access, secret)
     app = FastAPI(
         title="jobtrail", version=workers.our_version(), openapi_url=None, docs_url=None, redoc_url=None,
-        redirect_slashes=False, root_path=prefix.rstrip("/"),
+        redirect_slashes=False,
     )  # fmt: skip
     app.state.desk = desk
     problems.install(app)
@@ -77,7 +77,8 @@ def create_api(
         _join(app, desk, part)
     _describe(app)
     _add_console(app)
-    app.add_middleware(Guard, desk=desk, table=app.router, allowed_hosts=allowed_hosts, origins=origins)
+    said: dict[str, Any] = {"allowed_hosts": allowed_hosts, "origins": origins, "prefix": prefix.rstrip("/")}
+    app.add_middleware(Guard, desk=desk, table=app.router, **said)
     return app
 
 

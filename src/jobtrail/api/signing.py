@@ -10,6 +10,7 @@ from itsdangerous import BadData, TimestampSigner
 from sqlalchemy import select
 
 from jobtrail.store import tokens
+from jobtrail.store.grammar import ID
 from jobtrail.store.tables import tokens as table
 
 from .problems import Problem
@@ -55,7 +56,7 @@ def begin_session(store: Store, secret: str, token: Token) -> str:
 def find_session(store: Store, secret: str, cookie: str) -> Token | None:
     """The token whose session this is, if it still counts."""
     token_id = cookie.partition(".")[0]
-    if len(token_id) != 36:
+    if not ID.fullmatch(token_id):
         return None
     with store.read() as conn:
         row = conn.execute(select(table).where(table.c.id == token_id, table.c.revoked_at.is_(None))).first()

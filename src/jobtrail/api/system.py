@@ -12,7 +12,7 @@ from jobtrail.errors import StoreError
 from jobtrail.store import workers
 
 from . import shapes, signing
-from .guard import ANYONE, needs
+from .guard import ANYONE, also, needs
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Credentials(BaseModel):
 
 def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
-    router = APIRouter(tags=["system"])
+    router = APIRouter(tags=["system"], responses=also(422))
     _who(router, desk)
     _health(router, desk)
     return router
@@ -44,7 +44,12 @@ def _who(router: APIRouter, desk: Desk) -> None:
     async def me(request: Request) -> shapes.Me:
         return _me(request, desk)
 
-    @router.post("/api/login", operation_id="login", summary="Exchange a token for a session cookie")
+    @router.post(
+        "/api/login",
+        operation_id="login",
+        summary="Exchange a token for a session cookie",
+        responses=also(401, 403, 429, 503),
+    )
     @needs(ANYONE)
     async def login(request: Request, response: Response, credentials: Credentials) -> shapes.Me:
         address = desk.access.address(request.scope)
@@ -60,7 +65,13 @@ def _who(router: APIRouter, desk: Desk) -> None:
         )  # fmt: skip
         return shapes.Me(name=found.name, role=found.role, how="session", login=_ways(desk), version=workers.our_version())
 
-    @router.post("/api/logout", operation_id="logout", summary="End the session of this browser", status_code=204)
+    @router.post(
+        "/api/logout",
+        operation_id="logout",
+        summary="End the session of this browser",
+        status_code=204,
+        responses=also(403),
+    )
     @needs(ANYONE)
     async def logout(request: Request, response: Response) -> None:
         response.delete_cookie(signing.COOKIE, path=_home(request), httponly=True, samesite="strict")
@@ -106,7 +117,11 @@ def _health(router: APIRouter, desk: Desk) -> None:
         return JSONResponse({"ready": True})
 
     @router.get(
-        "/metrics", operation_id="metrics", summary="What Prometheus reads", response_class=PlainTextResponse
+        "/metrics",
+        operation_id="metrics",
+        summary="What Prometheus reads",
+        response_class=PlainTextResponse,
+        responses=also(401, 403, 503),
     )
     @needs("viewer")
     async def metrics() -> Response:

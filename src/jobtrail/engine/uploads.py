@@ -23,6 +23,7 @@ from . import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
@@ -147,7 +148,7 @@ def below(roots: Iterable[str], path: str) -> FileInput:
     Raises: InvalidFile, in the same words whether it is not allowed or not there.
     """
     allowed = [Path(root).absolute() for root in roots]
-    for root in allowed:
+    for root in allowed if path.isprintable() else ():
         found = (root / path).resolve()
         if found.is_relative_to(root.resolve()) and found.is_file():
             return files.inspect(found)

@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 from jobtrail.job.ids import new_id
 
 from . import actions
+from .grammar import ID
 from .tables import tokens
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def used(conn: Connection, token: str, now: datetime) -> None:
 def revoke(conn: Connection, dialect: Dialect, name: str, now: datetime, *, actor: str) -> int:
     """Revoke the tokens of this name or id; how many there were."""
     mine = tokens.c.revoked_at.is_(None) & (tokens.c.name == name)
-    if len(name) == 36:
+    if ID.fullmatch(name):
         mine = tokens.c.revoked_at.is_(None) & (tokens.c.id == name)
     number = conn.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
     if number:

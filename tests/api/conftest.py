@@ -1,0 +1,58 @@
+"""The API over an application with a few tasks, on both databases; `client` is on this machine, `seen_as` has a role."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from starlette.testclient import TestClient
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from api_app import HERE, OURS, add_tasks
+from trails import *  # noqa: F403 - fixtures
+from trails import _migrated_file, _shared_database  # noqa: F401
+
+from jobtrail.api import Person
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from jobtrail import JobTrail
+
+@pytest.fixture
+def app_jobs(make_jobs: Callable[..., JobTrail], tmp_path: Path) -> JobTrail:
+    """An application with tasks, over an empty database."""
+    return add_tasks(make_jobs(upload_folder=tmp_path / "uploads"))
+
+
+@pytest.fixture
+def clients(app_jobs: JobTrail) -> Iterator[Callable[..., TestClient]]:
+    """Makes clients; options as for `create_api`, and ``address`` for where the client is."""
+    made: list[TestClient] = []
+
+    def make(*, address: str = "127.0.0.1", headers: dict[str, str] | None = None, **options: Any) -> TestClient:
+        app = app_jobs.asgi(**options)
+        client = TestClient(
+            app, HERE, client=(address, 50_000), headers=OURS if headers is None else headers, raise_server_exceptions=False
+        )
+        made.append(client)
+        return client
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def client(clients: Callable[..., TestClient]) -> TestClient:
+    """Whoever is on this machine: an admin."""
+    return clients()
+
+
+@pytest.fixture
+def seen_as(clients: Callable[..., TestClient]) -> Callable[[str | None], TestClient]:
+    """A client whose host says that it is Ann with this role, or nobody."""
+    return lambda role: clients(login=lambda _request: None if role is None else Person("ann", role))

@@ -1,0 +1,212 @@
+"""The guard before all routes: closed by default, against other sites, other names and too much (C-37)."""
+
+from __future__ import annotations
+
+import pytest
+from api_app import HERE, OURS, problem
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from jobtrail.api import Person
+from jobtrail.api.guard import BODY_LIMIT, needs, person_of
+
+SUBMIT = {"task": "add", "args": {"a": 1}}
+FOREIGN = "https://evil.example"
+
+
+def test_c37_a_route_without_a_rule_is_closed_even_to_an_admin(app_jobs):
+    app = app_jobs.asgi()
+
+    async def forgotten():
+        return "open!"
+
+    app.get("/api/forgotten")(forgotten)
+    app.router.routes.insert(0, app.router.routes.pop())
+    client = TestClient(app, HERE, client=("127.0.0.1", 1))
+    problem(client.get("/api/forgotten"), 403, "closed")
+    needs("admin")(forgotten)
+    assert client.get("/api/forgotten").json() == "open!"
+
+
+def test_a_rule_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match="a route needs viewer, operator, admin or anyone"):
+        needs("everybody")
+
+
+# -- other sites ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("origin", [FOREIGN, "null", "http://127.0.0.1:81", "http://127.0.0.1.evil.example"])
+def test_c37_a_page_of_another_site_changes_nothing(app_jobs, client, origin):
+    problem(client.post("/api/jobs", json=SUBMIT, headers={"Origin": origin}), 403, "foreign-origin")
+    assert app_jobs.find() == []
+
+
+@pytest.mark.parametrize("origin", [HERE, f"{HERE}:80", None])
+def test_our_own_pages_and_programs_may(client, origin):
+    headers = {"Origin": origin} if origin else {}
+    assert client.post("/api/jobs", json=SUBMIT, headers=headers).status_code == 201
+
+
+def test_c37_forms_of_another_site_change_nothing(app_jobs, clients):
+    client = clients(headers={})
+    body = '{"task": "add", "args": {"a": 1}}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json"):
+        problem(client.post("/api/jobs", content=body, headers={"Content-Type": kind}), 403)
+    for site in ("cross-site", "same-site"):
+        headers = {"Sec-Fetch-Site": site, **OURS}
+        problem(client.post("/api/jobs", json=SUBMIT, headers=headers), 403, "foreign-origin")
+    assert app_jobs.find() == []
+
+
+def test_the_header_of_ours_is_needed_by_everybody_but_a_token(clients):
+    told = problem(clients(headers={}).post("/api/jobs", json=SUBMIT), 403, "header-missing")
+    assert "X-Jobtrail: 1" in told["detail"]
+
+
+def test_another_origin_may_be_allowed_by_name(clients):
+    client = clients(origins=["https://console.example/"])
+    assert client.post("/api/jobs", json=SUBMIT, headers={"Origin": "https://console.example"}).status_code == 201
+    problem(client.post("/api/jobs", json=SUBMIT, headers={"Origin": FOREIGN}), 403)
+
+
+def test_behind_a_trusted_proxy_the_origin_is_that_of_its_own_name(clients):
+    said = {"login": lambda _request: Person("ann", "admin"), "trusted_proxies": ["10.0.0.1"]}
+    headers = {"Origin": "https://jobs.example", "X-Forwarded-Host": "jobs.example"}
+    assert clients(address="10.0.0.1", **said).post("/api/jobs", json=SUBMIT, headers=headers).status_code == 201
+    problem(clients(address="10.0.0.2", **said).post("/api/jobs", json=SUBMIT, headers=headers), 403, "foreign-origin")
+
+
+def test_login_and_logout_are_not_done_by_other_sites_either(clients):
+    for path in ("/api/login", "/api/logout"):
+        problem(clients().post(path, json={"token": "x"}, headers={"Origin": FOREIGN}), 403, "foreign-origin")
+
+
+def test_no_answer_may_be_read_by_another_site(client):
+    answer = client.get("/api/jobs", headers={"Origin": FOREIGN})
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    problem(client.options("/api/jobs", headers={"Origin": FOREIGN, "Access-Control-Request-Method": "POST"}), 405)
+
+
+# -- other names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", ""])
+def test_c37_a_name_that_was_pointed_at_this_machine_is_not_ours(client, host):
+    problem(client.get("/api/jobs", headers={"Host": host}), 421, "unknown-host")
+    problem(client.get("/", headers={"Host": host}), 421, "unknown-host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8765", "127.0.0.1:1", "[::1]", "[::1]:8765", "LOCALHOST"])
+def test_the_names_of_this_machine_are_ours(client, host):
+    assert client.get("/api/jobs", headers={"Host": host}).status_code == 200
+
+
+def test_with_a_login_names_count_only_where_they_are_set(clients):
+    said = {"login": lambda _request: Person("ann", "admin")}
+    assert clients(**said).get("/api/jobs", headers={"Host": "jobs.example"}).status_code == 200
+    named = clients(**said, allowed_hosts=["jobs.example"])
+    assert named.get("/api/jobs", headers={"Host": "jobs.example:443"}).status_code == 200
+    problem(named.get("/api/jobs", headers={"Host": "evil.example"}), 421)
+
+
+# -- sockets -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def socket(app_jobs):
+    """An application with a socket for operators that says who is there."""
+
+    def make(**options):
+        app = app_jobs.asgi(**options)
+
+        @needs("operator")
+        async def echo(websocket):
+            await websocket.accept()
+            await websocket.send_text(person_of(websocket).name)
+            await websocket.close()
+
+        app.router.add_websocket_route("/api/echo", echo)
+        return TestClient(app, HERE, client=("127.0.0.1", 1))
+
+    return make
+
+
+def test_c37_a_socket_is_opened_by_our_own_pages_with_the_role_only(socket):
+    with socket().websocket_connect("ws://127.0.0.1/api/echo", headers={"Origin": HERE}) as opened:
+        assert opened.receive_text() == "local"
+    refused = [
+        (socket(), {"Origin": FOREIGN}, "another site"),
+        (socket(login=lambda _: None), {"Origin": HERE}, "log in"),
+        (socket(login=lambda _: Person("ann", "viewer")), {"Origin": HERE}, "needs the role operator"),
+        (socket(), {"Host": "evil.example"}, "not called"),
+    ]
+    for client, headers, words in refused:
+        with pytest.raises(WebSocketDisconnect) as caught, client.websocket_connect("ws://127.0.0.1/api/echo", headers=headers):
+            pass
+        told = getattr(caught.value, "reason", "") or str(getattr(caught.value, "text", ""))
+        assert words in told
+
+
+# -- too much ------------------------------------------------------------------------------------------
+
+
+def test_a_request_that_is_too_large_is_refused_before_it_is_read(client):
+    problem(client.post("/api/jobs", content=b" " * (BODY_LIMIT + 1)), 413, "too-large")
+    pieces = (b" " * 1_000_000 for _ in range(20))
+    problem(client.post("/api/jobs", content=pieces, headers={"Content-Type": "application/json"}), 413)
+
+
+def test_who_may_not_is_told_so_before_the_body_is_read(seen_as):
+    problem(seen_as("viewer").post("/api/jobs", content=b"{no json"), 403)
+
+
+# -- what is answered ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/api/jobs", "/", "/healthz", "/api/nothing", "/api/jobs?q=x:y", "/jobs/1"])
+def test_every_answer_carries_the_headers_that_protect_the_page(client, path):
+    headers = client.get(path).headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in policy["script-src"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert "server" not in headers
+
+
+def test_health_reveals_nothing(clients, app_jobs):
+    nobody = clients(login=lambda _request: None)
+    assert (nobody.get("/healthz").text, nobody.get("/readyz").json()) == ("ok", {"ready": True})
+    problem(nobody.get("/metrics"), 401)
+    problem(nobody.get("/api/openapi.json"), 401)
+
+
+def test_an_error_of_ours_that_nobody_foresaw_tells_nothing_of_the_inside(app_jobs, clients, monkeypatch):
+    from jobtrail.store import search
+
+    def broken(*_, **__):
+        raise RuntimeError("secret place /etc/shadow")
+
+    monkeypatch.setattr(search, "find", broken)
+    told = problem(clients().get("/api/jobs"), 500, "internal")
+    assert "shadow" not in str(told)
+
+
+def test_a_database_that_is_away_is_said_so(app_jobs, clients, monkeypatch):
+    from jobtrail.errors import StoreUnavailable
+
+    client = clients()
+
+    def away():
+        raise StoreUnavailable("the database file is locked by another program")
+
+    monkeypatch.setattr(app_jobs.service, "make_readable", away)
+    answer = client.get("/api/jobs")
+    problem(answer, 503, "store-unavailable")
+    assert answer.headers["retry-after"]
+    problem(client.get("/api/jobs", headers={"Authorization": "Bearer x"}), 503, "store-unavailable")
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/healthz").status_code == 200

@@ -1,0 +1,210 @@
+"""All routes, as the application has them: each has a rule, a description, and is closed to who has no right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from api_app import add_tasks, problem
+from fastapi.routing import APIRoute
+from starlette.routing import Mount, WebSocketRoute
+
+from jobtrail import JobTrail, Plugin
+from jobtrail.api.guard import ANYONE, rule_of
+from jobtrail.api.server import PARTS
+
+OPEN = {
+    "/api/me", "/api/login", "/api/logout", "/healthz", "/readyz",
+    "/{path:path}", "/assets",  # the console's files, which tell nothing
+}  # fmt: skip
+
+LOOKS = {"/api/schedules/preview", "/api/units/preview"}  # asked with a body, and change nothing
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    jobs = add_tasks(JobTrail(f"sqlite:///{tmp_path_factory.mktemp('routes') / 'jobs.db'}"))
+    yield jobs.asgi(login=lambda _request: None)
+    jobs.close()
+
+
+def endpoint_of(route):
+    return route.app if isinstance(route, Mount) else route.endpoint
+
+
+def methods_of(route):
+    return sorted((getattr(route, "methods", None) or {"GET"}) - {"HEAD"})
+
+
+def test_c37_every_route_says_who_may_call_it(app):
+    assert len(app.routes) > 20
+    assert [route.path for route in app.routes if rule_of(endpoint_of(route)) is None] == []
+
+
+def test_what_anyone_may_call_stands_in_a_list(app):
+    assert {route.path for route in app.routes if rule_of(endpoint_of(route)) == ANYONE} <= OPEN
+
+
+def test_whatever_changes_something_needs_more_than_a_viewer(app):
+    safe = {"GET", "HEAD", "OPTIONS"}
+    changing = [route for route in app.routes if not set(methods_of(route)) <= safe and route.path not in OPEN | LOOKS]
+    assert len(changing) >= 6
+    assert [route.path for route in changing if rule_of(endpoint_of(route)) not in {"operator", "admin"}] == []
+
+
+def test_c37_nobody_gets_nothing_from_any_closed_route(app):
+    from starlette.testclient import TestClient
+
+    client = TestClient(app, "http://127.0.0.1", headers={"X-Jobtrail": "1"})
+    for route in app.routes:
+        if rule_of(endpoint_of(route)) == ANYONE or isinstance(route, WebSocketRoute):
+            continue
+        path = re.sub(r"\{[^}]*\}", "01", route.path)
+        for method in methods_of(route):
+            problem(client.request(method, path), 401, "login-needed")
+
+
+def test_every_part_that_is_there_has_joined(app):
+    """A file of routes whose name is not in the list would be left out in silence."""
+    import importlib
+    import pkgutil
+
+    from jobtrail import api
+
+    makers = {
+        one.name for one in pkgutil.iter_modules(api.__path__)
+        if hasattr(importlib.import_module(f"jobtrail.api.{one.name}"), "make")
+    }  # fmt: skip
+    assert makers <= set(PARTS)
+
+
+# -- the description -----------------------------------------------------------------------------------
+
+
+def operations(described):
+    return [(path, method, one) for path, by_method in described["paths"].items() for method, one in by_method.items()]
+
+
+def test_every_route_is_described_with_a_stable_name_and_its_role(app):
+    described = app.openapi()
+    routes = [route for route in app.routes if isinstance(route, APIRoute) and route.include_in_schema]
+    found = operations(described)
+    assert len(found) == sum(len(methods_of(route)) for route in routes)
+    names = [one["operationId"] for _, _, one in found]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if "__" in name or "_api_" in name] == []  # none that was made up from the path
+    assert [path for path, _, one in found if not one.get("summary")] == []
+    assert {one["x-role"] for _, _, one in found} <= {"anyone", "viewer", "operator", "admin"}
+
+
+def test_no_two_shapes_share_a_name(app):
+    assert [name for name in app.openapi()["components"]["schemas"] if "__" in name] == []
+
+
+def test_errors_are_described_as_problems(app):
+    described = app.openapi()
+    assert "Problem" in described["components"]["schemas"]
+    assert "HTTPValidationError" not in described["components"]["schemas"]
+    for path, method, one in operations(described):
+        for status, answer in one["responses"].items():
+            if int(status) >= 400:
+                assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
+
+
+def test_the_description_is_served_with_the_place_it_is_at(app_jobs, clients):
+    told = clients(prefix="/jobs").get("/jobs/api/openapi.json").json()
+    assert told["openapi"].startswith("3.")
+    assert told["servers"] == [{"url": "/jobs"}]
+
+
+# -- what FastAPI itself refuses ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/nothing", 404, "not-found"),
+        ("POST", "/api/nothing", 404, "not-found"),
+        ("DELETE", "/api/jobs", 405, "method-not-allowed"),
+        ("GET", "/api/jobs?limit=x", 422, "invalid-request"),
+        ("GET", "/api/jobs?limit=0", 422, "invalid-request"),
+        ("POST", "/", 405, "method-not-allowed"),
+    ],
+)
+def test_every_refusal_is_a_problem(client, method, path, status, code):
+    answer = client.request(method, path)
+    problem(answer, status, code)
+    if status == 405:
+        assert answer.headers["allow"]
+
+
+def test_what_does_not_fit_is_named_by_its_path(client):
+    told = problem(client.post("/api/jobs", json={"task": "add", "file": {"upload": 1}}), 422)
+    assert told["errors"][0]["path"] == "$.file.upload"
+    assert "$.file.upload" in told["detail"]
+    told = problem(client.post("/api/jobs", content=b"{no", headers={"Content-Type": "application/json"}), 422)
+    assert told["errors"][0]["detail"].startswith("it is no JSON")
+
+
+# -- plug-ins ------------------------------------------------------------------------------------------
+
+
+def test_addresses_of_plug_ins_are_behind_the_same_guard(make_jobs):
+    from starlette.testclient import TestClient
+
+    from jobtrail.api import Person
+    from jobtrail.store import actions
+
+    plugin = Plugin("weather")
+
+    @plugin.route("/stations/{station}", role="viewer")
+    def station(jobs, station):
+        return {"station": station, "password": "x", "at": {1, 2}}
+
+    @plugin.route("/reset", method="POST")
+    async def reset(jobs):
+        return None
+
+    jobs = make_jobs(plugins=[plugin])
+    app = jobs.asgi(login=lambda request: Person("ann", request.headers["x-role"]))
+    client = TestClient(app, headers={"X-Jobtrail": "1"})
+    found = client.get("/api/plugins/weather/stations/EWR", headers={"X-Role": "viewer"})
+    assert found.json() == {"station": "EWR", "password": "•••", "at": [1, 2]}
+    problem(client.post("/api/plugins/weather/reset", headers={"X-Role": "operator"}), 403, "role-needed")
+    assert client.post("/api/plugins/weather/reset", headers={"X-Role": "admin"}).status_code == 200
+    with jobs.store.read() as conn:
+        (told,) = actions.newest(conn, name="plugin_called")
+    assert (told["actor"], told["target"]) == ("person:ann", "POST /api/plugins/weather/reset")
+
+
+# -- the console ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    from jobtrail.api import server
+
+    (tmp_path / "static/assets").mkdir(parents=True)
+    (tmp_path / "static/index.html").write_text("<!doctype html><html><head><title>c</title></head></html>")
+    (tmp_path / "static/assets/app-1.js").write_text("1")
+    monkeypatch.setattr(server, "STATIC", tmp_path / "static")
+
+
+def test_every_address_of_the_console_gives_its_page_with_the_place_it_is_at(built, clients):
+    client = clients(prefix="/tasks")
+    for path in ("/", "/jobs/1", "/coverage/a/b"):
+        for asked in (path, f"/tasks{path}"):
+            answer = client.get(asked)
+            assert '<head><base href="/tasks/">' in answer.text
+            assert answer.headers["cache-control"] == "no-cache"
+    asset = client.get("/assets/app-1.js")
+    assert (asset.text, asset.headers["cache-control"]) == ("1", "public, max-age=31536000, immutable")
+    for lost in ("/assets/none.js", "/assets/..%2findex.html", "/assets/%2e%2e/index.html"):
+        problem(client.get(lost), 404)
+
+
+def test_without_a_built_console_one_line_says_how_to_build_it(clients, tmp_path, monkeypatch):
+    from jobtrail.api import server
+
+    monkeypatch.setattr(server, "STATIC", tmp_path)
+    assert "The console is not built" in clients().get("/").text
