@@ -248,7 +248,7 @@ def test_only_what_passed_while_the_loop_was_blocked_is_a_reason_to_end_it(jobs,
     jobs.work.enqueue_many([{}] * 3)
     before, within, later = make.claim()
     now = time.monotonic()
-    watch.heard_at = now - 12.0
+    watch.row.heard_at = now - 12.0
     assert put(jobs, before, -20)
     assert put(jobs, later, -1)
     try:

@@ -1,4 +1,4 @@
-"""Bodies that outlive their worker in a process that goes on: their ends are written, once, and none runs beside itself (C-41)."""
+"""Bodies that outlive their worker, or whoever waits for them: their ends are written, once, and none runs beside itself (C-41)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import threading
 
 import pytest
+from tenacity import wait_none
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, PermanentError, Retry
@@ -270,3 +271,30 @@ def test_what_a_worker_owed_when_it_left_is_paid_by_the_same_process(make_jobs, 
     until("its end is written", lambda: status(job) == "completed")
     until("its worker has ended", lambda: state(jobs, worker) == "stopped")
     assert (job.result(), job.row.run_no) == ("done", 1)
+
+
+@pytest.mark.parametrize("how", ["timeout", "wait_for"])
+async def test_who_gives_up_waiting_for_a_thread_does_not_have_a_second_body_beside_it(make_jobs, how):
+    """C-65: a middleware's own time limit ends no thread, so what the body says in the end counts, once."""
+    jobs = make_jobs()
+    held = Held()
+
+    async def impatient(run, call_next):
+        if how == "wait_for":
+            return await asyncio.wait_for(call_next(run), 0.1)
+        async with asyncio.timeout(0.1):
+            return await call_next(run)
+
+    @jobs.task(middleware=[impatient], retry=Retry(attempts=3, wait=wait_none()))
+    def deaf():
+        held()
+        return "late"
+
+    job = deaf.enqueue()
+    async with jobs.running():
+        await soon("it runs", lambda: held.begun)
+        await asyncio.sleep(0.5)
+        assert (status(job), len(held.begun)) == ("running", 1)
+        held.gate.set()
+        await soon("its end is written", lambda: status(job) == "completed")
+    assert (job.result(), job.row.run_no, len(held.begun)) == ("late", 1, 1)

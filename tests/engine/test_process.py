@@ -250,7 +250,7 @@ def test_the_death_of_a_child_is_the_attempts_death_and_not_the_workers(app):
         assert words in event(job, "retry_planned").reason
     assert killed.log().count("the last words") == 2
     assert (deaf.row.status, deaf.error["message"]) == ("failed", "killed by signal 9 (SIGKILL)")
-    assert (once.row.status, once.result(), once.row.items_ok) == ("completed", "alive", 1)
+    assert (once.row.status, once.result(), once.row.items_ok) == ("completed", "alive", 3)
     assert "signal 11" in event(once, "retry_planned").reason
 
 

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 from making import Maker
 from sqlalchemy import update
-from tenacity import wait_none
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
@@ -595,32 +594,3 @@ async def test_what_cannot_be_stopped_keeps_its_run_in_a_process_that_goes_on(ma
         await soon("it is done", lambda: status(job) == "completed")
     assert (job.row.attempt, job.row.run_no, job.row.strikes) == (1, 2, 0), "not charged"
     assert names(job)[0] == "handed_back"
-
-
-@pytest.mark.parametrize("how", ["timeout", "wait_for"])
-async def test_who_gives_up_waiting_for_a_thread_does_not_have_a_second_body_beside_it(make_jobs, how):
-    """C-65: a middleware's own time limit ends no thread, so what the body says in the end counts, once."""
-    jobs = make_jobs()
-    gate, bodies = threading.Event(), Bodies()
-
-    async def impatient(run, call_next):
-        if how == "wait_for":
-            return await asyncio.wait_for(call_next(run), 0.1)
-        async with asyncio.timeout(0.1):
-            return await call_next(run)
-
-    @jobs.task(middleware=[impatient], retry=Retry(attempts=3, wait=wait_none()))
-    def deaf():
-        with bodies("it"):
-            assert gate.wait(20)
-        return "late"
-
-    job = deaf.enqueue()
-    async with working(jobs, beat="thread") as worker:
-        await soon("it runs", lambda: bodies.begun)
-        await asyncio.sleep(0.5)
-        assert (status(job), bodies.begun) == ("running", {"it": 1})
-        assert len(worker.running) == 1, "it holds its slot"
-        gate.set()
-        await soon("its end is written", lambda: status(job) == "completed")
-    assert (job.result(), job.row.run_no, bodies.begun) == ("late", 1, {"it": 1})
