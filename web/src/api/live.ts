@@ -23,3 +23,7 @@ export function hold(waiting: number | null): void {
 export function useTopic(_name: string, _params: Record<string, string> | null): void {
   useEffect(() => {}, []);
 }
+
+export function useNews(_topic: string): number {
+  return 0;
+}

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useCallback } from "react";
 import { get, type Query } from "./client";
 import { pace } from "./live";
-import type { JobPage, Me } from "./types";
+import type { Me, Now } from "./types";
 
 /** A look that is taken again while it is watched: at the pace of the news, and now and then in any case. */
 export function useLook<T>(
@@ -32,14 +32,10 @@ export function useMay(role: "operator" | "admin"): boolean {
 }
 
 /** Numbers beside the names of pages; none where nothing waits. */
+/** Numbers beside the names of pages; none where nothing waits. */
 export function useCounts(): { questions: number; failed: number } {
-  const questions = useLook<JobPage>(
-    "jobs",
-    { q: "status:awaiting_input status:awaiting_mapping", limit: 1, count: true },
-    { every: 10_000 },
-  );
-  const failed = useLook<JobPage>("jobs", { q: "status:failed after:1d", limit: 1, count: true }, { every: 10_000 });
-  return { questions: questions.data?.count?.number ?? 0, failed: failed.data?.count?.number ?? 0 };
+  const stats = useLook<Now>("stats");
+  return { questions: stats.data?.questions ?? 0, failed: stats.data?.status.failed?.number ?? 0 };
 }
 
 /** After an action everything that is on the page is looked at again. */

@@ -116,7 +116,8 @@ export interface paths {
         /** Jobs that a filter names, newest first */
         get: operations["listJobs"];
         put?: never;
-        post?: never;
+        /** Store a job */
+        post: operations["submitJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -130,8 +131,757 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One job, whole */
+        /**
+         * One job, whole
+         * @description By its id or any unique ending of it of 6 characters and more. Has an ETag: with `If-None-Match` the answer is 304 as long as nothing has changed.
+         */
         get: operations["getJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** One more attempt */
+        post: operations["retryJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End it before its end
+         * @description At once where nothing runs; a running body is asked to stop, and a second time `force` is needed.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/run-now": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Do not wait for its time */
+        post: operations["runJobNow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Do the work again, as a new job */
+        post: operations["rerunJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its items, a page of them */
+        get: operations["listItems"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/items.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its items as CSV */
+        get: operations["itemsAsCsv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its log, a part of it */
+        get: operations["readLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/log.txt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its whole log as text */
+        get: operations["logAsText"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its trail */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{job_id}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What it came from, and what came of it */
+        get: operations["getLineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand over a file
+         * @description The body is the file itself, whatever its type.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bulk/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a bulk action would do; nothing is written */
+        post: operations["previewBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Do what was shown, by a tracked job
+         * @description The job works on those of the jobs that were shown which have not changed since. Started again with the same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what was shown is left to do.
+         */
+        post: operations["startBulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sources by periods of a task */
+        get: operations["showCoverage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tasks that have units */
+        get: operations["listUnitTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Units that are files, by what changed last */
+        get: operations["listFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units/{unit}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One unit and its jobs */
+        get: operations["showUnit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a backfill would do; nothing is written */
+        post: operations["previewBackfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/units/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run what is missing or failed */
+        post: operations["startBackfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Open questions, the nearest deadline first */
+        get: operations["listQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/questions/{question}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One question with its form */
+        get: operations["showQuestion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/questions/{question}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a question
+         * @description 422 with `errors` by field where the answer does not fit; the question stays open. 409 where somebody else has answered (`actor`, `at`), 410 where nobody waits for it any more. The same answer again is no error.
+         */
+        post: operations["answerQuestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every task: those that are registered here, and those of stored jobs */
+        get: operations["listTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One task, with the JSON schema of its arguments */
+        get: operations["showTask"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All schedules, by name */
+        get: operations["listSchedules"];
+        put?: never;
+        /** Add a schedule */
+        post: operations["addSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/missed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Planned times that did not run, and why */
+        get: operations["listMissed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a rule of time means, and its next times */
+        post: operations["previewRule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One schedule: its rule, next and last times, drift */
+        get: operations["showSchedule"];
+        put?: never;
+        post?: never;
+        /** Remove a schedule */
+        delete: operations["removeSchedule"];
+        options?: never;
+        head?: never;
+        /** Change words of a schedule */
+        patch: operations["editSchedule"];
+        trace?: never;
+    };
+    "/api/schedules/{name}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run nothing until it is resumed */
+        post: operations["pauseSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go on with the next planned time */
+        post: operations["resumeSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/run-now": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Submit its job now */
+        post: operations["runScheduleNow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/take-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let go of what was edited */
+        post: operations["takeCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Workers: those that live first, then the latest lives */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All queues: what waits and runs, and who paused one */
+        get: operations["listQueues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{name}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Claim nothing from it */
+        post: operations["pauseQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Claim from it again */
+        post: operations["resumeQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/errors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Errors by their cause, that of the newest job first */
+        get: operations["listErrors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/errors/matrix": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Task by error by time, of the newest jobs */
+        get: operations["showErrorMatrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/errors/{fingerprint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One kind of error */
+        get: operations["showError"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What people did, newest first */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How it stands: jobs by status, queues, workers */
+        get: operations["showStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was submitted, waited, ran and ended over time */
+        get: operations["showSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats/needs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What needs a person now, the nearest deadline first */
+        get: operations["listNeeds"];
         put?: never;
         post?: never;
         delete?: never;
@@ -144,6 +894,331 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * Action
+         * @description Something that can be done with it, or cannot, and why.
+         */
+        Action: {
+            /**
+             * Name
+             * @example rerun_failed_items
+             */
+            name: string;
+            /** Allowed */
+            allowed: boolean;
+            /**
+             * Words
+             * @description What it will do.
+             */
+            words: string;
+            /**
+             * Count
+             * @description On how many items.
+             */
+            count: number | null;
+            /** Why Not */
+            why_not: string | null;
+            /**
+             * Code
+             * @description state, in-way, not-newest, body-running, no-items, complete, no-file, …
+             */
+            code: string | null;
+            /**
+             * Job
+             * @description The job in the way.
+             */
+            job: string | null;
+        };
+        /**
+         * Ancestor
+         * @description A job or a group that this one came from.
+         */
+        Ancestor: {
+            /** Id */
+            id: string;
+            /** Group */
+            group: boolean;
+            /**
+             * Name
+             * @description The task, or the name of the group.
+             */
+            name: string | null;
+            /** Status */
+            status: string | null;
+        };
+        /**
+         * Answer
+         * @description An answer: what the form gave, or for a mapping the name of a column for each field.
+         */
+        Answer: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Value
+             * @example {
+             *       "date": "Flight Date"
+             *     }
+             */
+            value: unknown;
+            /**
+             * Remember
+             * @description Keep it for the task and source; default: as the question says.
+             */
+            remember?: boolean | null;
+        };
+        /**
+         * Attempt
+         * @description A run that the trail tells of.
+         */
+        Attempt: {
+            /** Attempt */
+            attempt: number;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Outcome */
+            outcome: string;
+            /** Worker */
+            worker: string | null;
+            /** Error */
+            error: string | null;
+            /** Next At */
+            next_at: string | null;
+        };
+        /**
+         * Audit
+         * @description What people did, newest first. ``next`` is the ``before`` of the following page, null at the end.
+         */
+        Audit: {
+            /** Entries */
+            entries: components["schemas"]["AuditEntry"][];
+            /** Next */
+            next: string | null;
+            /**
+             * Until
+             * @description How far back this page has looked.
+             */
+            until: string | null;
+        };
+        /**
+         * AuditEntry
+         * @description Somebody did something.
+         */
+        AuditEntry: {
+            /** Id */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Actor
+             * @example person:ann
+             */
+            actor: string;
+            /**
+             * Name
+             * @description Of the event or action; submitted and rerun are new jobs.
+             * @example retried
+             */
+            name: string;
+            /**
+             * Job
+             * @description The job that it was done to, or that was made.
+             */
+            job: string | null;
+            /**
+             * Target
+             * @description What else it was done to: a queue, a schedule, a token.
+             */
+            target: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Detail */
+            detail: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Backfill
+         * @description A range, and how its jobs are started.
+         */
+        Backfill: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Task
+             * @example sync_weather
+             */
+            task: string;
+            /**
+             * First
+             * @example 2013-01
+             */
+            first: string;
+            /**
+             * Last
+             * @description Default: the first alone.
+             * @example 2013-12
+             */
+            last?: string | null;
+            /**
+             * Sources
+             * @description Default: all that are known.
+             */
+            sources?: (string | null)[] | null;
+            /**
+             * Step
+             * @description year, month, week, day or hour.
+             * @example month
+             */
+            step?: string | null;
+            /**
+             * Only
+             * @description missing, failed, partial, or all.
+             * @default [
+             *       "missing",
+             *       "failed",
+             *       "partial"
+             *     ]
+             */
+            only: string[];
+            /**
+             * Order
+             * @description newest or oldest first.
+             * @default newest
+             * @example newest
+             */
+            order: string;
+            /**
+             * Mode
+             * @description How units run again, instead of the usual way: full, failed_items, resume.
+             */
+            mode?: string | null;
+            /**
+             * Args
+             * @description Default: those of each source's newest job.
+             */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Parallel
+             * @description Units at a time.
+             * @default 4
+             */
+            parallel: number;
+        };
+        /**
+         * Cancel
+         * @description An end before its end.
+         */
+        Cancel: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Force
+             * @description Of a job that was asked to stop and has not: write its end.
+             * @default false
+             */
+            force: boolean;
+        };
+        /**
+         * Change
+         * @description A word of a schedule that a person changed.
+         */
+        Change: {
+            /** Declared */
+            declared: unknown;
+            /** Edited */
+            edited: unknown;
+        };
+        /**
+         * Changes
+         * @description What is to change.
+         */
+        Changes: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /** Tz */
+            tz?: string | null;
+            /** Args */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+            /** Source */
+            source?: string | null;
+            /**
+             * Period
+             * @example previous day
+             */
+            period?: string | null;
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** Queue */
+            queue?: string | null;
+            /** Priority */
+            priority?: number | null;
+            /**
+             * Catch Up
+             * @example one
+             */
+            catch_up?: string | null;
+            /** Window */
+            window?: number | null;
+            /** Grace */
+            grace?: number | null;
+            /**
+             * Overlap
+             * @example skip
+             */
+            overlap?: string | null;
+            /** Jitter */
+            jitter?: number | null;
+            /** Delay */
+            delay?: number | null;
+            /** Pause After Failures */
+            pause_after_failures?: number | null;
+            /** Ends At */
+            ends_at?: string | null;
+            /** Max Runs */
+            max_runs?: number | null;
+            /**
+             * If Done
+             * @example run
+             */
+            if_done?: string | null;
+            /** Rule */
+            rule?: string | null;
+        };
+        /**
+         * Column
+         * @description A column of the source, with a few of its values.
+         */
+        Column: {
+            /** Name */
+            name: string;
+            /** Samples */
+            samples: string[];
+        };
         /**
          * Counted
          * @description A number; ``more`` where there are, or may be, more than that.
@@ -165,10 +1240,443 @@ export interface components {
              */
             token: string;
         };
-        /** HTTPValidationError */
-        HTTPValidationError: {
-            /** Detail */
-            detail?: components["schemas"]["ValidationError"][];
+        /**
+         * Drift
+         * @description What a person changed of what the program declares.
+         */
+        Drift: {
+            /** Changes */
+            changes: {
+                [key: string]: components["schemas"]["Change"];
+            };
+            /** By */
+            by: string | null;
+            /** At */
+            at: string | null;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * ErrorKind
+         * @description The jobs that stand with one error; ``fingerprint`` is equal for errors of one cause.
+         */
+        ErrorKind: {
+            /**
+             * Fingerprint
+             * @description Find its jobs by error:FINGERPRINT.
+             * @example 9b1f0c6c2a34d5e8
+             */
+            fingerprint: string;
+            /**
+             * Error
+             * @description Type and beginning of the message, of the newest.
+             */
+            error: string | null;
+            jobs: components["schemas"]["Counted"];
+            /**
+             * Tasks
+             * @description Of the newest of them.
+             */
+            tasks: string[];
+            /**
+             * First Job
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            first_job: string;
+            /**
+             * First At
+             * Format: date-time
+             * @description When the first job was made that is kept with it.
+             */
+            first_at: string;
+            /**
+             * Last Job
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            last_job: string;
+            /**
+             * Last At
+             * Format: date-time
+             * @description When the newest job ended.
+             */
+            last_at: string;
+            /** Last Task */
+            last_task: string;
+            /** Last Source */
+            last_source: string | null;
+            /** Last Period */
+            last_period: string | null;
+            /** Last Status */
+            last_status: string;
+        };
+        /**
+         * ErrorMatrix
+         * @description Task by error by time, from the newest jobs; ``part`` n begins n × ``seconds`` after ``since``.
+         */
+        ErrorMatrix: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Seconds */
+            seconds: number;
+            /** Parts */
+            parts: number;
+            /** Cells */
+            cells: components["schemas"]["MatrixCell"][];
+            /**
+             * Errors
+             * @description By fingerprint: type and message.
+             */
+            errors: {
+                [key: string]: string | null;
+            };
+            /**
+             * Looked At
+             * @description Jobs that were counted.
+             */
+            looked_at: number;
+            /**
+             * More
+             * @description There are older ones since then that were not.
+             */
+            more: boolean;
+            /**
+             * Left Out
+             * @description Jobs of tasks and errors that are not among the 20 most frequent.
+             */
+            left_out: number;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * Errors
+         * @description Kinds of errors with a job made since then, that of the newest job first.
+         */
+        Errors: {
+            /** Kinds */
+            kinds: components["schemas"]["ErrorKind"][];
+            /**
+             * All
+             * @description How many kinds there are.
+             */
+            all: number;
+            /**
+             * More
+             * @description There may be kinds that were not looked at.
+             */
+            more: boolean;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * EventPage
+         * @description The trail, oldest first; ``next`` is the ``after`` of the following page.
+         */
+        EventPage: {
+            /** Events */
+            events: components["schemas"]["JobEvent"][];
+            /** Next */
+            next: number | null;
+        };
+        /**
+         * Failure
+         * @description Why it failed.
+         */
+        Failure: {
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /** Traceback */
+            traceback: string;
+            /**
+             * Fingerprint
+             * @description Equal for errors of one cause.
+             */
+            fingerprint: string;
+            /**
+             * Origin
+             * @description The last place in the user's code.
+             */
+            origin: string;
+        };
+        /**
+         * FileGiven
+         * @description The input file: an upload by its id, or a path below one of the server's ``input_roots``.
+         */
+        FileGiven: {
+            /**
+             * Upload
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            upload?: string | null;
+            /**
+             * Path
+             * @example incoming/planes.csv
+             */
+            path?: string | null;
+        };
+        /**
+         * Files
+         * @description Units that are files, what has changed last first.
+         */
+        Files: {
+            /** Files */
+            files: components["schemas"]["Unit"][];
+            /** More */
+            more: boolean;
+        };
+        /**
+         * Following
+         * @description What was declared to follow a job or a group.
+         */
+        Following: {
+            /** Task */
+            task: string;
+            /** On */
+            on: string[];
+            /**
+             * State
+             * @description waiting, submitted, skipped or refused
+             */
+            state: string;
+            /** Job */
+            job: string | null;
+            /** Status */
+            status: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Seconds Later */
+            seconds_later: number | null;
+            /** At */
+            at: string | null;
+            /** Successors */
+            successors: components["schemas"]["Following"][];
+        };
+        /**
+         * Grid
+         * @description Sources by periods. ``next`` is the ``skip`` of the following page of sources, null at the end.
+         */
+        Grid: {
+            /** Task */
+            task: string;
+            /** Zoom */
+            zoom: string;
+            /** Zone */
+            zone: string;
+            /** Columns */
+            columns: components["schemas"]["GridColumn"][];
+            /** Rows */
+            rows: components["schemas"]["GridRow"][];
+            /**
+             * Sources
+             * @description How many sources there are.
+             */
+            sources: number;
+            /** Next */
+            next: number | null;
+            /**
+             * More
+             * @description Not every unit of the range was read; take a coarser zoom or fewer sources.
+             */
+            more: boolean;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * GridCell
+         * @description What is known of a source in a column; a column without a cell is a gap.
+         */
+        GridCell: {
+            /**
+             * Column
+             * @description Its place among the columns, from 0.
+             */
+            column: number;
+            /**
+             * State
+             * @description The loudest of its units: failed, partial, active, missing, complete.
+             * @enum {string}
+             */
+            state: "complete" | "partial" | "failed" | "active" | "missing";
+            /**
+             * Counts
+             * @example {
+             *       "complete": 11,
+             *       "partial": 1
+             *     }
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Expected
+             * @description How many finer units would be there by now.
+             */
+            expected: number | null;
+            /** @description The unit that is just this column, or reaches beyond it. */
+            unit: components["schemas"]["Unit"] | null;
+        };
+        /**
+         * GridColumn
+         * @description A period of the grid.
+         */
+        GridColumn: {
+            /**
+             * Period
+             * @example 2013-02
+             */
+            period: string;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+            /**
+             * End
+             * Format: date-time
+             */
+            end: string;
+            /**
+             * Over
+             * @description It lies wholly in the past.
+             */
+            over: boolean;
+        };
+        /**
+         * GridRow
+         * @description A source.
+         */
+        GridRow: {
+            /** Source */
+            source: string | null;
+            /** Cells */
+            cells: components["schemas"]["GridCell"][];
+            /**
+             * Missing
+             * @description Columns that are over and without a cell.
+             */
+            missing: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * Held
+         * @description A job that a worker executes.
+         */
+        Held: {
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /** Task */
+            task: string;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /** Queue */
+            queue: string;
+            /**
+             * Status
+             * @description running, cancelling, or the end that was forced while its body runs on
+             */
+            status: string;
+            /** Attempt */
+            attempt: number;
+            /** Started At */
+            started_at: string | null;
+            /** Body Running */
+            body_running: boolean;
+        };
+        /**
+         * Inbox
+         * @description Open questions, the nearest deadline first.
+         */
+        Inbox: {
+            /** Questions */
+            questions: components["schemas"]["QuestionLine"][];
+            /**
+             * Count
+             * @description How many are open; the list may be shorter.
+             */
+            count: number;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * InputFile
+         * @description The input as it was at submission.
+         */
+        InputFile: {
+            /** Name */
+            name: string;
+            /** Path */
+            path: string;
+            /**
+             * Size
+             * @description bytes
+             */
+            size: number;
+            /** Sha256 */
+            sha256: string;
+            /** Uploaded */
+            uploaded: boolean;
+        };
+        /**
+         * Item
+         * @description One thing inside a job, as it was last recorded.
+         */
+        Item: {
+            /** Key */
+            key: string;
+            /**
+             * Outcome
+             * @description ok, failed or skipped
+             */
+            outcome: string;
+            /** Reason */
+            reason: string | null;
+            /** Error Type */
+            error_type: string | null;
+            /** Loop */
+            loop: string;
+            /** Position */
+            position: number;
+            /** Tries */
+            tries: number;
+            /**
+             * Job
+             * @description The job that recorded it.
+             */
+            job: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
         };
         /**
          * ItemCounts
@@ -181,6 +1689,61 @@ export interface components {
             failed: number | null;
             /** Skipped */
             skipped: number | null;
+        };
+        /**
+         * ItemPage
+         * @description Items in the order of the input; ``next`` is the ``after`` of the following page.
+         */
+        ItemPage: {
+            /** Items */
+            items: components["schemas"]["Item"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * JobEvent
+         * @description One line of the trail.
+         */
+        JobEvent: {
+            /** Id */
+            id: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Name */
+            name: string;
+            /** From Status */
+            from_status: string | null;
+            /** To Status */
+            to_status: string | null;
+            /** Run No */
+            run_no: number | null;
+            /** Actor */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Detail */
+            detail: unknown;
+        };
+        /**
+         * JobGroup
+         * @description Jobs that were submitted together.
+         */
+        JobGroup: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string | null;
+            /** Total */
+            total: number;
+            /** Ended */
+            ended: number;
+            /** Outcome */
+            outcome: string | null;
+            /** Successors */
+            successors: components["schemas"]["Following"][];
         };
         /**
          * JobLine
@@ -289,6 +1852,304 @@ export interface components {
             now: string;
         };
         /**
+         * JobWhole
+         * @description A job with everything that its page tells. Secrets are masked.
+         */
+        JobWhole: {
+            /** Reran */
+            reran: components["schemas"]["Relative"][];
+            /** Reruns */
+            reruns: components["schemas"]["Relative"][];
+            /** Ancestors */
+            ancestors: components["schemas"]["Ancestor"][];
+            /** Successors */
+            successors: components["schemas"]["Following"][];
+            /** Groups */
+            groups: components["schemas"]["JobGroup"][];
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /**
+             * Task
+             * @example sync_weather
+             */
+            task: string;
+            /** Kind */
+            kind: string | null;
+            /** Queue */
+            queue: string;
+            /** Priority */
+            priority: number;
+            /**
+             * Status
+             * @example partial
+             */
+            status: string;
+            /** Outcome */
+            outcome: string | null;
+            /** Run No */
+            run_no: number;
+            /** Attempt */
+            attempt: number;
+            /** Max Attempts */
+            max_attempts: number | null;
+            /** Run At */
+            run_at: string | null;
+            /**
+             * Source
+             * @example weather/EWR
+             */
+            source: string | null;
+            /**
+             * Period
+             * @example 2013-02
+             */
+            period: string | null;
+            /**
+             * File
+             * @description The name of the input file.
+             */
+            file: string | null;
+            /** Unit */
+            unit: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Finished At */
+            finished_at: string | null;
+            /** Actor */
+            actor: string | null;
+            /** Note */
+            note: string | null;
+            /** Retry Reason */
+            retry_reason: string | null;
+            items: components["schemas"]["ItemCounts"];
+            /** Rerun Of */
+            rerun_of: string | null;
+            /** Fingerprint */
+            fingerprint: string | null;
+            /**
+             * Error
+             * @description Type and beginning of the message.
+             */
+            error: string | null;
+            progress?: components["schemas"]["Progress"] | null;
+            /** Arguments */
+            arguments: unknown;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /** Context */
+            context: unknown;
+            /** Options */
+            options: unknown;
+            /** Result */
+            result: unknown;
+            failure: components["schemas"]["Failure"] | null;
+            input: components["schemas"]["InputFile"] | null;
+            /** Reason */
+            reason: string | null;
+            /** Mode */
+            mode: string | null;
+            /** Generation */
+            generation: string;
+            /** Parent */
+            parent: string | null;
+            /** Root */
+            root: string | null;
+            /** Waits For */
+            waits_for: string | null;
+            /** Worker */
+            worker: string | null;
+            /** Stop Cause */
+            stop_cause: string | null;
+            /** Stop At */
+            stop_at: string | null;
+            /** Deadline At */
+            deadline_at: string | null;
+            /** Deadline Cause */
+            deadline_cause: string | null;
+            /** Body Running */
+            body_running: boolean;
+            /** Hand Backs */
+            hand_backs: number;
+            /** Put Backs */
+            put_backs: number;
+            /** Strikes */
+            strikes: number;
+            /** Suspect */
+            suspect: boolean;
+            /**
+             * Task Known
+             * @description Does this server know the task?
+             */
+            task_known: boolean;
+            unit_of: components["schemas"]["UnitTruth"] | null;
+            /** Timeline */
+            timeline: components["schemas"]["Moved"][];
+            /** Attempts */
+            attempts: components["schemas"]["Attempt"][];
+            /** Steps */
+            steps: components["schemas"]["Step"][];
+            /** Questions */
+            questions: components["schemas"]["Question"][];
+            submitted_by: components["schemas"]["Submitter"] | null;
+            /** Actions */
+            actions: components["schemas"]["Action"][];
+        };
+        /**
+         * LastJob
+         * @description The newest job of a task.
+         */
+        LastJob: {
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /** Status */
+            status: string;
+            /** Outcome */
+            outcome: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+        };
+        /**
+         * Line
+         * @description A line of a schedule's trail.
+         */
+        Line: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Name
+             * @example schedule_paused
+             */
+            name: string;
+            /** Actor */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Detail */
+            detail: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Lineage
+         * @description The kin of a job.
+         */
+        Lineage: {
+            /** Reran */
+            reran: components["schemas"]["Relative"][];
+            /** Reruns */
+            reruns: components["schemas"]["Relative"][];
+            /** Ancestors */
+            ancestors: components["schemas"]["Ancestor"][];
+            /** Successors */
+            successors: components["schemas"]["Following"][];
+            /** Groups */
+            groups: components["schemas"]["JobGroup"][];
+        };
+        /**
+         * Log
+         * @description A part of a log. Follow it with ``after=last``; read what came before with ``before=first``.
+         */
+        Log: {
+            /** Records */
+            records: components["schemas"]["LogRecord"][];
+            /**
+             * First
+             * @description The first piece that was looked at.
+             */
+            first: number | null;
+            /**
+             * Last
+             * @description The last piece that was looked at.
+             */
+            last: number | null;
+            /**
+             * Earlier
+             * @description Is there more before it?
+             */
+            earlier: boolean;
+            /**
+             * Later
+             * @description Is there more behind it?
+             */
+            later: boolean;
+            /**
+             * Dropped
+             * @description Lines that were left out between beginning and end, because there were too many.
+             */
+            dropped: number;
+            /**
+             * Gap Before
+             * @description The piece before which they are missing.
+             */
+            gap_before: number | null;
+        };
+        /**
+         * LogRecord
+         * @description One record of a log; ``text`` is all of it, with its time.
+         */
+        LogRecord: {
+            /**
+             * Seq
+             * @description The piece of the log that it stands in.
+             */
+            seq: number;
+            /** At */
+            at: string | null;
+            /** Level */
+            level: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * MappingEditor
+         * @description What is there, what is wanted, and what is proposed: from the name of a target to that of a column.
+         */
+        MappingEditor: {
+            /** Columns */
+            columns: components["schemas"]["Column"][];
+            /** Targets */
+            targets: components["schemas"]["Target"][];
+            /** Proposal */
+            proposal: {
+                [key: string]: string | null;
+            };
+        };
+        /**
+         * MatrixCell
+         * @description So many jobs of a task failed with an error in a part of the time.
+         */
+        MatrixCell: {
+            /** Task */
+            task: string;
+            /** Fingerprint */
+            fingerprint: string;
+            /** Part */
+            part: number;
+            /** Jobs */
+            jobs: number;
+        };
+        /**
          * Me
          * @description Who asks, and how somebody can log in here.
          */
@@ -311,6 +2172,473 @@ export interface components {
             version: string;
         };
         /**
+         * Missed
+         * @description Planned times that did not run, noted last first.
+         */
+        Missed: {
+            /** Slots */
+            slots: components["schemas"]["MissedSlot"][];
+        };
+        /**
+         * MissedSlot
+         * @description A missed time of one of the schedules.
+         */
+        MissedSlot: {
+            planned: components["schemas"]["Moment"];
+            /** Through */
+            through: string | null;
+            /**
+             * State
+             * @description submitted or missed
+             */
+            state: string;
+            /** Reason */
+            reason: string | null;
+            /**
+             * Job
+             * @description What ran it, or what was in its way.
+             */
+            job: string | null;
+            /**
+             * At
+             * Format: date-time
+             * @description When that was noted.
+             */
+            at: string;
+            /** Schedule */
+            schedule: string;
+        };
+        /**
+         * Moment
+         * @description A planned time, in UTC and as the clock of the schedule's zone shows it, with its offset.
+         */
+        Moment: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Local
+             * @example 2026-03-29T03:00:00+02:00
+             */
+            local: string;
+        };
+        /**
+         * Moved
+         * @description One line of what happened: a move, or something that was said.
+         */
+        Moved: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Name */
+            name: string;
+            /** To */
+            to: string | null;
+            /** Actor */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Run No */
+            run_no: number | null;
+        };
+        /**
+         * Need
+         * @description Something that waits for a person.
+         *
+         *     question: a job asks. failed, partial, interrupted: jobs that nobody has run again, those of one task and error
+         *     together. missed: planned times of a schedule. schedule: it stopped by itself or cannot be read. worker: it is silent.
+         *     paused: a queue in which something waits. no_worker: jobs are due and nobody takes them.
+         */
+        Need: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "question" | "failed" | "partial" | "interrupted" | "missed" | "schedule" | "worker" | "paused" | "no_worker";
+            /**
+             * At
+             * Format: date-time
+             * @description When it arose, the newest of it.
+             */
+            at: string;
+            /**
+             * Deadline
+             * @description Until when somebody can act.
+             */
+            deadline: string | null;
+            /**
+             * Count
+             * @description How many jobs or times.
+             */
+            count: number;
+            /**
+             * More
+             * @description There may be more.
+             */
+            more: boolean;
+            /** Task */
+            task?: string | null;
+            /** Source */
+            source?: string | null;
+            /** Period */
+            period?: string | null;
+            /**
+             * Job
+             * @description The job, or the newest of them.
+             */
+            job?: string | null;
+            /** Question */
+            question?: string | null;
+            /** Schedule */
+            schedule?: string | null;
+            /** Queue */
+            queue?: string | null;
+            /** Worker */
+            worker?: string | null;
+            /** Fingerprint */
+            fingerprint?: string | null;
+            /** Items Failed */
+            items_failed?: number | null;
+            /**
+             * Text
+             * @description What is asked, the error, or the reason.
+             */
+            text?: string | null;
+            /**
+             * Filter
+             * @description Finds all of its jobs.
+             */
+            filter?: string | null;
+        };
+        /**
+         * Needs
+         * @description What needs a person now: the nearest deadline first, then the newest.
+         */
+        Needs: {
+            /** Needs */
+            needs: components["schemas"]["Need"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * NewSchedule
+         * @description A schedule to be added.
+         */
+        NewSchedule: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /** Tz */
+            tz?: string | null;
+            /** Args */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+            /** Source */
+            source?: string | null;
+            /**
+             * Period
+             * @example previous day
+             */
+            period?: string | null;
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** Queue */
+            queue?: string | null;
+            /** Priority */
+            priority?: number | null;
+            /**
+             * Catch Up
+             * @example one
+             */
+            catch_up?: string | null;
+            /** Window */
+            window?: number | null;
+            /** Grace */
+            grace?: number | null;
+            /**
+             * Overlap
+             * @example skip
+             */
+            overlap?: string | null;
+            /** Jitter */
+            jitter?: number | null;
+            /** Delay */
+            delay?: number | null;
+            /** Pause After Failures */
+            pause_after_failures?: number | null;
+            /** Ends At */
+            ends_at?: string | null;
+            /** Max Runs */
+            max_runs?: number | null;
+            /**
+             * If Done
+             * @example run
+             */
+            if_done?: string | null;
+            /**
+             * Name
+             * @example nightly
+             */
+            name: string;
+            /**
+             * Task
+             * @example sync_weather
+             */
+            task: string;
+            /**
+             * Rule
+             * @example 0 3 * * *
+             */
+            rule: string;
+        };
+        /**
+         * Now
+         * @description How it stands. Counts stop at a cap, and say so.
+         */
+        Now: {
+            /**
+             * Status
+             * @description Jobs by status.
+             */
+            status: {
+                [key: string]: components["schemas"]["Counted"];
+            };
+            /** Queues */
+            queues: components["schemas"]["QueueNow"][];
+            /**
+             * Behind
+             * @description Pending, and another job has to end first.
+             */
+            behind: number;
+            /**
+             * Oldest
+             * @description Since when the first job of all is due.
+             */
+            oldest: string | null;
+            /**
+             * Drained In
+             * @description Seconds until the last queue is empty, if it goes on so.
+             */
+            drained_in: number | null;
+            /**
+             * Questions
+             * @description Open ones.
+             */
+            questions: number;
+            /**
+             * Living
+             * @description Workers.
+             */
+            living: number;
+            /**
+             * Slots
+             * @description Of living workers.
+             */
+            slots: number;
+            /**
+             * Held
+             * @description Slots in use.
+             */
+            held: number;
+            /**
+             * Silent
+             * @description Living workers that have not beaten for 15 s.
+             */
+            silent: number;
+            /**
+             * Paused
+             * @description Queues that are paused.
+             */
+            paused: string[];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * Pause
+         * @description A pause, perhaps with an end.
+         */
+        Pause: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Until
+             * @description It goes on by itself then; a moment with its offset.
+             */
+            until?: string | null;
+        };
+        /**
+         * Paused
+         * @description Who paused it, and why.
+         */
+        Paused: {
+            /** By */
+            by: string | null;
+            /** Reason */
+            reason: string | null;
+            /** At */
+            at: string | null;
+            /** Until */
+            until: string | null;
+        };
+        /**
+         * Plan
+         * @description What a backfill would do now; nothing was written.
+         */
+        Plan: {
+            /** Task */
+            task: string;
+            /** First */
+            first: string;
+            /** Last */
+            last: string;
+            /** Step */
+            step: string;
+            /** Order */
+            order: string;
+            /**
+             * Chosen
+             * @description How many jobs it would make.
+             */
+            chosen: number;
+            /**
+             * Counts
+             * @description Units by state.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Ways
+             * @description Jobs by way: submit, full, failed_items, resume.
+             */
+            ways: {
+                [key: string]: number;
+            };
+            /** By Source */
+            by_source: {
+                [key: string]: unknown;
+            }[];
+            /** New Sources */
+            new_sources: (string | null)[];
+            /**
+             * Units
+             * @description The first 500 of those that would be run.
+             */
+            units: components["schemas"]["PlannedUnit"][];
+            /**
+             * Arguments
+             * @description By source, what new jobs would be given; secrets are masked.
+             */
+            arguments: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PlannedUnit
+         * @description A unit of the range, and what would be done with it: submit, the mode of a re-run, or nothing.
+         */
+        PlannedUnit: {
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "complete" | "partial" | "failed" | "active" | "missing";
+            /** Way */
+            way: string | null;
+            /** Job */
+            job: string | null;
+        };
+        /**
+         * PointShape
+         * @description A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now.
+         */
+        PointShape: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Submitted */
+            submitted: number;
+            /**
+             * Finished
+             * @description By status.
+             * @example {
+             *       "completed": 41,
+             *       "failed": 2
+             *     }
+             */
+            finished: {
+                [key: string]: number;
+            };
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            wait: components["schemas"]["SpreadShape"] | null;
+            run: components["schemas"]["SpreadShape"] | null;
+        };
+        /**
+         * Preview
+         * @description What would be done now; nothing was written.
+         */
+        Preview: {
+            /** Action */
+            action: string;
+            /** Mode */
+            mode: string | null;
+            /**
+             * Jobs
+             * @description How many are meant.
+             */
+            jobs: number;
+            /**
+             * Acts
+             * @description With how many something would be done.
+             */
+            acts: number;
+            /** Skipped */
+            skipped: components["schemas"]["Skipped"][];
+            /**
+             * More
+             * @description The filter names older jobs too; the newest 10,000 are meant.
+             */
+            more: boolean;
+            /**
+             * Digest
+             * @description The action is started with it, and only once.
+             */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When this was so; the action is started with it, too.
+             */
+            at: string;
+        };
+        /**
          * Progress
          * @description How far a job is; what was not reported is null.
          */
@@ -331,18 +2659,1291 @@ export interface components {
             /** Last Heartbeat At */
             last_heartbeat_at?: string | null;
         };
-        /** ValidationError */
-        ValidationError: {
-            /** Location */
-            loc: (string | number)[];
-            /** Message */
-            msg: string;
-            /** Error Type */
-            type: string;
-            /** Input */
-            input?: unknown;
+        /**
+         * Question
+         * @description One question. The form follows ``form``; the check of an answer is the server's, by the schema it was asked with.
+         */
+        Question: {
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /**
+             * Job
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            job: string;
+            /** Task */
+            task: string;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /** File */
+            file: string | null;
+            /**
+             * Name
+             * @example columns
+             */
+            name: string;
+            /**
+             * Text
+             * @example Which column means what?
+             */
+            text: string;
+            /**
+             * Kind
+             * @description input or mapping
+             */
+            kind: string;
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /**
+             * Expires At
+             * @description Until then it can be answered.
+             */
+            expires_at: string | null;
+            /**
+             * Has Default
+             * @description If nobody answers, its default is taken; else the job fails.
+             */
+            has_default: boolean;
+            /**
+             * Fields
+             * @description How many fields there are to fill.
+             */
+            fields: number;
+            /**
+             * Proposed
+             * @description Of a mapping: for how many of them a column is proposed.
+             */
+            proposed: number | null;
+            /**
+             * Form
+             * @description The JSON schema of the answer; what may be null is marked x-nullable.
+             */
+            form: {
+                [key: string]: unknown;
+            };
+            mapping: components["schemas"]["MappingEditor"] | null;
+            /**
+             * Default
+             * @description Taken when its time is over; secrets are masked, and may be sent back so.
+             */
+            default: unknown;
+            /**
+             * Remember
+             * @description The answer is kept for the task and source.
+             */
+            remember: boolean;
+            /**
+             * State
+             * @description open, answered, defaulted, expired or closed
+             */
+            state: string;
+            /** Answer */
+            answer?: unknown;
+            /**
+             * Actor
+             * @description Who answered or closed it.
+             */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Closed At */
+            closed_at: string | null;
+        };
+        /**
+         * QuestionLine
+         * @description A question as the inbox shows it.
+         */
+        QuestionLine: {
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /**
+             * Job
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            job: string;
+            /** Task */
+            task: string;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /** File */
+            file: string | null;
+            /**
+             * Name
+             * @example columns
+             */
+            name: string;
+            /**
+             * Text
+             * @example Which column means what?
+             */
+            text: string;
+            /**
+             * Kind
+             * @description input or mapping
+             */
+            kind: string;
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /**
+             * Expires At
+             * @description Until then it can be answered.
+             */
+            expires_at: string | null;
+            /**
+             * Has Default
+             * @description If nobody answers, its default is taken; else the job fails.
+             */
+            has_default: boolean;
+            /**
+             * Fields
+             * @description How many fields there are to fill.
+             */
+            fields: number;
+            /**
+             * Proposed
+             * @description Of a mapping: for how many of them a column is proposed.
+             */
+            proposed: number | null;
+        };
+        /**
+         * Queue
+         * @description A queue: what waits in it and runs, and whether somebody has paused it.
+         */
+        Queue: {
+            /**
+             * Name
+             * @example default
+             */
+            name: string;
+            /**
+             * Due
+             * @description Waits for a slot; stops at 100,000.
+             */
+            due: number;
+            /**
+             * Later
+             * @description Waits for its time; stops at 100,000.
+             */
+            later: number;
+            /** Running */
+            running: number;
+            /**
+             * Oldest
+             * @description Since when the first one is due.
+             */
+            oldest: string | null;
+            /**
+             * Workers
+             * @description How many living workers take from it.
+             */
+            workers: number;
+            /**
+             * Slots
+             * @description Their slots, which they may share with other queues.
+             */
+            slots: number;
+            /** Paused */
+            paused: boolean;
+            /**
+             * Actor
+             * @description Who paused or resumed it last.
+             */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** At */
+            at: string | null;
+            /**
+             * Rate
+             * @description Jobs that ended in a second of the last five minutes.
+             */
+            rate: number;
+            /**
+             * Drained In
+             * @description Seconds, if it goes on so; null where nothing ended lately.
+             */
+            drained_in: number | null;
+        };
+        /**
+         * QueueNow
+         * @description What waits in a queue.
+         */
+        QueueNow: {
+            /** Queue */
+            queue: string;
+            /** Due */
+            due: number;
+            /** Later */
+            later: number;
+            /** Oldest */
+            oldest: string | null;
+            /**
+             * Rate
+             * @description Jobs that ended in a second of the last five minutes.
+             */
+            rate: number;
+            /**
+             * Drained In
+             * @description Seconds, if it goes on so; null where nothing ended lately.
+             */
+            drained_in: number | null;
+        };
+        /**
+         * Queues
+         * @description All queues, by name.
+         */
+        Queues: {
+            /** Queues */
+            queues: components["schemas"]["Queue"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * Range
+         * @description Which units of a task, and how they are to run; the words of a backfill.
+         */
+        Range: {
+            /**
+             * Task
+             * @example sync_weather
+             */
+            task: string;
+            /**
+             * First
+             * @example 2013-01
+             */
+            first: string;
+            /**
+             * Last
+             * @description Default: the first alone.
+             * @example 2013-12
+             */
+            last?: string | null;
+            /**
+             * Sources
+             * @description Default: all that are known.
+             */
+            sources?: (string | null)[] | null;
+            /**
+             * Step
+             * @description year, month, week, day or hour.
+             * @example month
+             */
+            step?: string | null;
+            /**
+             * Only
+             * @description missing, failed, partial, or all.
+             * @default [
+             *       "missing",
+             *       "failed",
+             *       "partial"
+             *     ]
+             */
+            only: string[];
+            /**
+             * Order
+             * @description newest or oldest first.
+             * @default newest
+             * @example newest
+             */
+            order: string;
+            /**
+             * Mode
+             * @description How units run again, instead of the usual way: full, failed_items, resume.
+             */
+            mode?: string | null;
+            /**
+             * Args
+             * @description Default: those of each source's newest job.
+             */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * Relative
+         * @description A job that re-ran this one, or that this one re-ran.
+         */
+        Relative: {
+            /** Id */
+            id: string;
+            /** Status */
+            status: string;
+            /** Mode */
+            mode: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * Rerun
+         * @description How the work is done again, as a new job.
+         */
+        Rerun: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Mode
+             * @default full
+             * @enum {string}
+             */
+            mode: "full" | "failed_items" | "resume";
+            /**
+             * Args
+             * @description Other arguments, all of them; one that is still masked stays what it was.
+             */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description A corrected file. */
+            file?: components["schemas"]["FileGiven"] | null;
+            /**
+             * If Active
+             * @default raise
+             * @enum {string}
+             */
+            if_active: "raise" | "queue";
+            /**
+             * With Successors
+             * @default false
+             */
+            with_successors: boolean;
+        };
+        /**
+         * RuleOf
+         * @description A rule of time.
+         */
+        RuleOf: {
+            /**
+             * Rule
+             * @description Cron text, 'every 5 minutes', or 'at 2030-01-31T03:00Z'.
+             * @example 0 3 * * *
+             */
+            rule: string;
+            /**
+             * Tz
+             * @description Its zone; default UTC.
+             * @example Europe/Moscow
+             */
+            tz?: string | null;
+        };
+        /**
+         * RuleShape
+         * @description What a rule of time means.
+         */
+        RuleShape: {
+            /** Words */
+            words: {
+                [key: string]: string;
+            };
+            /** Zone */
+            zone: string;
+            /** Following */
+            following: components["schemas"]["Moment"][];
+        };
+        /**
+         * Said
+         * @description Why something is done.
+         */
+        Said: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+        };
+        /**
+         * ScheduleLine
+         * @description A schedule as the list shows it.
+         */
+        ScheduleLine: {
+            /**
+             * Name
+             * @example sync_weather
+             */
+            name: string;
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /** Task */
+            task: string;
+            /**
+             * Task Known
+             * @description A process that is alive, or has lately been, knows the task.
+             */
+            task_known: boolean;
+            /**
+             * State
+             * @description active, paused, retired (the program declares it no more) or finished
+             */
+            state: string;
+            /**
+             * Origin
+             * @description code, settings, celery, plugin:NAME or person
+             */
+            origin: string;
+            /**
+             * Words
+             * @example {
+             *       "en": "every day at 03:00 (UTC)",
+             *       "ru": "каждый день в 03:00 (UTC)"
+             *     }
+             */
+            words: {
+                [key: string]: string;
+            };
+            /** Zone */
+            zone: string;
+            next: components["schemas"]["Moment"] | null;
+            /** Last At */
+            last_at: string | null;
+            /** Last Job */
+            last_job: string | null;
+            /** Last Status */
+            last_status: string | null;
+            /**
+             * Waits For
+             * @description The job whose end it waits for.
+             */
+            waits_for: string | null;
+            /** Runs */
+            runs: number;
+            /** Failures In Row */
+            failures_in_row: number;
+            /** Missed In Row */
+            missed_in_row: number;
+            paused: components["schemas"]["Paused"] | null;
+            /**
+             * Edited
+             * @description A person changed what the program declares.
+             */
+            edited: boolean;
+            /**
+             * Problem
+             * @description Why its definition cannot be read.
+             */
+            problem: string | null;
+        };
+        /**
+         * ScheduleList
+         * @description All stored schedules, by name.
+         */
+        ScheduleList: {
+            /** Schedules */
+            schedules: components["schemas"]["ScheduleLine"][];
+            /**
+             * Declared Only
+             * @description Declared by the program, and stored when a worker starts.
+             */
+            declared_only: string[];
+            /**
+             * Leaders
+             * @description Which worker decides about the schedules of which task.
+             */
+            leaders: {
+                [key: string]: string;
+            };
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * ScheduleShape
+         * @description A schedule whole. ``definition`` is what is in force; secrets in its args are masked, and may be sent back so.
+         */
+        ScheduleShape: {
+            /**
+             * Name
+             * @example sync_weather
+             */
+            name: string;
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /** Task */
+            task: string;
+            /**
+             * Task Known
+             * @description A process that is alive, or has lately been, knows the task.
+             */
+            task_known: boolean;
+            /**
+             * State
+             * @description active, paused, retired (the program declares it no more) or finished
+             */
+            state: string;
+            /**
+             * Origin
+             * @description code, settings, celery, plugin:NAME or person
+             */
+            origin: string;
+            /**
+             * Words
+             * @example {
+             *       "en": "every day at 03:00 (UTC)",
+             *       "ru": "каждый день в 03:00 (UTC)"
+             *     }
+             */
+            words: {
+                [key: string]: string;
+            };
+            /** Zone */
+            zone: string;
+            next: components["schemas"]["Moment"] | null;
+            /** Last At */
+            last_at: string | null;
+            /** Last Job */
+            last_job: string | null;
+            /** Last Status */
+            last_status: string | null;
+            /**
+             * Waits For
+             * @description The job whose end it waits for.
+             */
+            waits_for: string | null;
+            /** Runs */
+            runs: number;
+            /** Failures In Row */
+            failures_in_row: number;
+            /** Missed In Row */
+            missed_in_row: number;
+            paused: components["schemas"]["Paused"] | null;
+            /**
+             * Edited
+             * @description A person changed what the program declares.
+             */
+            edited: boolean;
+            /**
+             * Problem
+             * @description Why its definition cannot be read.
+             */
+            problem: string | null;
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Following
+             * @description The next planned times.
+             */
+            following: components["schemas"]["Moment"][];
+            /**
+             * Slots
+             * @description What became of the last ones, latest first.
+             */
+            slots: components["schemas"]["SlotShape"][];
+            drift: components["schemas"]["Drift"] | null;
+            /**
+             * Trail
+             * @description Latest first.
+             */
+            trail: components["schemas"]["Line"][];
+        };
+        /**
+         * SeriesShape
+         * @description How it has gone on, in parts of ``step`` seconds.
+         */
+        SeriesShape: {
+            /** Step */
+            step: number;
+            /** Points */
+            points: components["schemas"]["PointShape"][];
+            /**
+             * Sampled
+             * @description There were so many jobs that some stand for others; submitted is exact.
+             */
+            sampled: boolean;
+            /** Task */
+            task: string | null;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * Skipped
+         * @description Jobs with which nothing would be done.
+         */
+        Skipped: {
+            /**
+             * Reason
+             * @example its unit has a newer job
+             */
+            reason: string;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Example
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            example: string;
+        };
+        /**
+         * SlotShape
+         * @description What became of a planned time; with ``through`` of all up to that moment.
+         */
+        SlotShape: {
+            planned: components["schemas"]["Moment"];
+            /** Through */
+            through: string | null;
+            /**
+             * State
+             * @description submitted or missed
+             */
+            state: string;
+            /** Reason */
+            reason: string | null;
+            /**
+             * Job
+             * @description What ran it, or what was in its way.
+             */
+            job: string | null;
+            /**
+             * At
+             * Format: date-time
+             * @description When that was noted.
+             */
+            at: string;
+        };
+        /**
+         * SpreadShape
+         * @description How long something took, in seconds.
+         */
+        SpreadShape: {
+            /** P50 */
+            p50: number;
+            /** P95 */
+            p95: number;
+        };
+        /**
+         * Start
+         * @description What was shown is to be done: the same words, and the digest and moment that were shown with them.
+         */
+        Start: {
+            /**
+             * Action
+             * @example retry
+             * @enum {string}
+             */
+            action: "retry" | "rerun" | "cancel" | "run_now";
+            /**
+             * Filter
+             * @example status:failed task:sync_weather
+             */
+            filter?: string | null;
+            /**
+             * Ids
+             * @example [
+             *       "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
+             *     ]
+             */
+            ids?: string[] | null;
+            /**
+             * Mode
+             * @description Of a re-run.
+             */
+            mode?: ("full" | "failed_items" | "resume") | null;
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Digest
+             * @example 5d41402abc4b2a76b9719d911017c592
+             */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When it was shown.
+             */
+            at: string;
+            /**
+             * Per Second
+             * @description Jobs in a second, at most.
+             */
+            per_second?: number | null;
+        };
+        /**
+         * Started
+         * @description A job that was submitted, or the one that stands for it already.
+         */
+        Started: {
+            /**
+             * Job
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            job: string;
+            /** Created */
+            created: boolean;
+        };
+        /**
+         * Step
+         * @description A piece of the job whose result is kept.
+         */
+        Step: {
+            /** Name */
+            name: string;
+            /** Job */
+            job: string;
+            /** Run No */
+            run_no: number;
+            /** Seconds */
+            seconds: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
+         * Stored
+         * @description The job that stands for what was asked; ``created`` is false where it was there already.
+         */
+        Stored: {
+            job: components["schemas"]["JobLine"];
+            /** Created */
+            created: boolean;
+        };
+        /**
+         * Submission
+         * @description A job to be stored; what is null is as the task says.
+         */
+        Submission: {
+            /**
+             * Reason
+             * @example the provider has sent the month again
+             */
+            reason?: string | null;
+            /**
+             * Task
+             * @example sync_weather
+             */
+            task: string;
+            /**
+             * Args
+             * @example {
+             *       "airport": "EWR"
+             *     }
+             */
+            args?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Source
+             * @example weather/EWR
+             */
+            source?: string | null;
+            /**
+             * Period
+             * @example 2013-02
+             */
+            period?: string | null;
+            file?: components["schemas"]["FileGiven"] | null;
+            /**
+             * Priority
+             * @description 0 (most urgent) to 9
+             */
+            priority?: number | null;
+            /** Queue */
+            queue?: string | null;
+            /**
+             * Run At
+             * @description Not before.
+             */
+            run_at?: string | null;
+            /**
+             * Labels
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            } | null;
             /** Context */
-            ctx?: Record<string, never>;
+            context?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * If Active
+             * @default same
+             * @enum {string}
+             */
+            if_active: "same" | "raise" | "queue";
+            /**
+             * If Done
+             * @default run
+             * @enum {string}
+             */
+            if_done: "run" | "skip" | "raise";
+        };
+        /**
+         * Submitter
+         * @description The process that submitted it.
+         */
+        Submitter: {
+            /** Program */
+            program: string | null;
+            /** Host */
+            host: string;
+            /** Pid */
+            pid: number;
+            /** User */
+            user: string | null;
+            /** Version */
+            version: string;
+        };
+        /**
+         * Target
+         * @description A field that is wanted.
+         */
+        Target: {
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @example date
+             */
+            type: string;
+            /** Title */
+            title: string | null;
+            /** Description */
+            description: string | null;
+            /** Required */
+            required: boolean;
+        };
+        /**
+         * TaskLine
+         * @description A task; of one that is not ``known`` there are jobs, and this process has no function for them.
+         */
+        TaskLine: {
+            /**
+             * Name
+             * @example sync_weather
+             */
+            name: string;
+            /** Known */
+            known: boolean;
+            /** Kind */
+            kind: string | null;
+            /** Queue */
+            queue: string | null;
+            /**
+             * Description
+             * @description The first line of what its function says of itself.
+             */
+            description: string | null;
+            /** Schedules */
+            schedules: number;
+            /**
+             * Next At
+             * @description The first planned time of its schedules.
+             */
+            next_at: string | null;
+            last: components["schemas"]["LastJob"] | null;
+        };
+        /**
+         * TaskList
+         * @description Every task, by name.
+         */
+        TaskList: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskLine"][];
+        };
+        /**
+         * TaskShape
+         * @description A task with its options, and the JSON schema of its arguments.
+         */
+        TaskShape: {
+            /**
+             * Name
+             * @example sync_weather
+             */
+            name: string;
+            /** Known */
+            known: boolean;
+            /** Kind */
+            kind: string | null;
+            /** Queue */
+            queue: string | null;
+            /**
+             * Description
+             * @description The first line of what its function says of itself.
+             */
+            description: string | null;
+            /** Schedules */
+            schedules: number;
+            /**
+             * Next At
+             * @description The first planned time of its schedules.
+             */
+            next_at: string | null;
+            last: components["schemas"]["LastJob"] | null;
+            /**
+             * Text
+             * @description All that its function says of itself.
+             */
+            text: string | null;
+            /** Priority */
+            priority: number | null;
+            /**
+             * Attempts
+             * @description null: without limit, where the task is known.
+             */
+            attempts: number | null;
+            /**
+             * Timeout
+             * @description Seconds.
+             */
+            timeout: number | null;
+            /**
+             * Stall Timeout
+             * @description Seconds.
+             */
+            stall_timeout: number | null;
+            /** Max Failed Items */
+            max_failed_items: string | null;
+            /** On Interrupt */
+            on_interrupt: string | null;
+            /** Executor */
+            executor: string | null;
+            /** Zone */
+            zone: string | null;
+            /** Aliases */
+            aliases: string[];
+            /**
+             * Arguments
+             * @description JSON schema; what may be null is marked x-nullable.
+             */
+            arguments: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * Unit
+         * @description A unit and its current truth.
+         */
+        Unit: {
+            /**
+             * Unit
+             * @description Its key.
+             */
+            unit: string;
+            /**
+             * Text
+             * @example sync_weather weather/EWR 2013-02
+             */
+            text: string;
+            /** Source */
+            source: string | null;
+            /**
+             * Period
+             * @example 2013-02
+             */
+            period: string | null;
+            /** Start */
+            start: string | null;
+            /** End */
+            end: string | null;
+            /**
+             * Sha256
+             * @description Of a file.
+             */
+            sha256: string | null;
+            /**
+             * State
+             * @description missing: nothing has come of it yet.
+             * @enum {string}
+             */
+            state: "complete" | "partial" | "failed" | "active" | "missing";
+            /**
+             * Status
+             * @description Of its active job.
+             */
+            status: string | null;
+            /** Outcome */
+            outcome: string | null;
+            /**
+             * Job
+             * @description The job that its truth comes from.
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            job: string | null;
+            /** Active Job */
+            active_job: string | null;
+            items: components["schemas"]["ItemCounts"];
+            /**
+             * Linked Unit
+             * @description The same file before or after its correction.
+             */
+            linked_unit: string | null;
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
+        };
+        /**
+         * UnitPage
+         * @description A unit, and its jobs, newest first.
+         */
+        UnitPage: {
+            unit: components["schemas"]["Unit"];
+            /** Task */
+            task: string;
+            /** Jobs */
+            jobs: components["schemas"]["JobLine"][];
+        };
+        /**
+         * UnitTasks
+         * @description The tasks that have units.
+         */
+        UnitTasks: {
+            /** Tasks */
+            tasks: string[];
+        };
+        /**
+         * UnitTruth
+         * @description The identity of the work, and its current truth.
+         */
+        UnitTruth: {
+            /** Unit */
+            unit: string;
+            /** Text */
+            text: string;
+            /** Outcome */
+            outcome: string | null;
+            /**
+             * Job
+             * @description The job that ended last.
+             */
+            job: string | null;
+            /**
+             * Active
+             * @description The job that holds it now.
+             */
+            active: string | null;
+            items: components["schemas"]["ItemCounts"];
+            /**
+             * Linked
+             * @description The unit of the file before or after a correction.
+             */
+            linked: string | null;
+        };
+        /**
+         * Uploaded
+         * @description A file that can be named in a submission or a re-run. One that no job takes goes after a day.
+         */
+        Uploaded: {
+            /** Upload */
+            upload: string;
+            /** Name */
+            name: string;
+            /**
+             * Size
+             * @description bytes
+             */
+            size: number;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
+         * Wanted
+         * @description Which jobs are meant, by a filter or by their ids, and what is to be done with them.
+         */
+        Wanted: {
+            /**
+             * Action
+             * @example retry
+             * @enum {string}
+             */
+            action: "retry" | "rerun" | "cancel" | "run_now";
+            /**
+             * Filter
+             * @example status:failed task:sync_weather
+             */
+            filter?: string | null;
+            /**
+             * Ids
+             * @example [
+             *       "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
+             *     ]
+             */
+            ids?: string[] | null;
+            /**
+             * Mode
+             * @description Of a re-run.
+             */
+            mode?: ("full" | "failed_items" | "resume") | null;
+        };
+        /**
+         * Worker
+         * @description A life of a worker process; a new one begins at every start.
+         */
+        Worker: {
+            /**
+             * Id
+             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
+             */
+            id: string;
+            /** Host */
+            host: string;
+            /** Pid */
+            pid: number;
+            /** Version */
+            version: string;
+            /**
+             * State
+             * @description alive, stopping, leaving, stopped or dead
+             */
+            state: string;
+            /** Queues */
+            queues: string[];
+            /** Slots */
+            slots: number;
+            /**
+             * Held
+             * @description Jobs that it executes.
+             */
+            held: number;
+            /**
+             * Jobs
+             * @description The longest running of them.
+             */
+            jobs: components["schemas"]["Held"][];
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Stopped At */
+            stopped_at: string | null;
+            /** Beat */
+            beat: number | null;
+            /**
+             * Beat At
+             * @description Its last sign of life, by the database's clock.
+             */
+            beat_at: string | null;
+            /**
+             * Beat Age
+             * @description Seconds.
+             */
+            beat_age: number | null;
+            /**
+             * Silent
+             * @description It lives as far as is known, and has not beaten for 15 s.
+             */
+            silent: boolean;
+            /**
+             * Trouble
+             * @description What it says is not well with it (a blocked loop, failing chores, a store that was away, lost slots), or how it ended; {} where all is well.
+             */
+            trouble: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Workers
+         * @description Workers: those that live first, then the latest lives.
+         */
+        Workers: {
+            /** Workers */
+            workers: components["schemas"]["Worker"][];
+            /** Living */
+            living: number;
+            /**
+             * Slots
+             * @description Of all that live.
+             */
+            slots: number;
+            /** Held */
+            held: number;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * Problem
+         * @description An error (RFC 9457): ``detail`` is a sentence for people, ``code`` is for programs.
+         */
+        Problem: {
+            /**
+             * Type
+             * @example urn:jobtrail:problem:already-active
+             */
+            type: string;
+            /**
+             * Title
+             * @example Conflict
+             */
+            title: string;
+            /**
+             * Status
+             * @example 409
+             */
+            status: number;
+            /**
+             * Code
+             * @example already-active
+             */
+            code: string;
+            /**
+             * Detail
+             * @example the unit of job 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f has an active job
+             */
+            detail: string;
+            /**
+             * Job
+             * @description The job that stands in the way.
+             * @default null
+             */
+            job: string | null;
+            /**
+             * Errors
+             * @description What does not fit, by path.
+             * @default null
+             */
+            errors: {
+                [key: string]: string;
+            }[] | null;
+        } & {
+            [key: string]: unknown;
         };
     };
     responses: never;
@@ -371,6 +3972,15 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     login: {
@@ -395,13 +4005,49 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -422,6 +4068,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     healthz: {
@@ -440,6 +4104,15 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -462,6 +4135,15 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     metrics: {
@@ -480,6 +4162,42 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -510,13 +4228,139 @@ export interface operations {
                     "application/json": components["schemas"]["JobPage"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    submitJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes this repeatable: the same key and the same job give the same answer. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Submission"];
+            };
+        };
+        responses: {
+            /** @description It was there already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -538,16 +4382,3205 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobLine"];
+                    "application/json": components["schemas"]["JobWhole"];
                 };
             };
-            /** @description Validation Error */
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retryJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Cancel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runJobNow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rerunJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Rerun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listItems: {
+        parameters: {
+            query?: {
+                /** @description Those of one outcome only. */
+                outcome?: ("ok" | "failed" | "skipped") | null;
+                /** @description The next of the page before. */
+                after?: string | null;
+                limit?: number;
+                /** @description Only those that this job has recorded itself. */
+                own?: boolean;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemPage"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    itemsAsCsv: {
+        parameters: {
+            query?: {
+                outcome?: ("ok" | "failed" | "skipped") | null;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readLog: {
+        parameters: {
+            query?: {
+                /** @description From behind this piece on. */
+                after?: number | null;
+                /** @description What stands before this piece. */
+                before?: number | null;
+                /** @description About so many records, the last ones. */
+                limit?: number;
+                /** @description This one and graver. */
+                level?: ("DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL") | null;
+                /** @description A text in the record, in any case. */
+                search?: string | null;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Log"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    logAsText: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Lines behind this id only. */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getLineage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query: {
+                /** @description Its name. */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uploaded"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Wanted"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startBulk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Start"];
+            };
+        };
+        responses: {
+            /** @description It was started already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showCoverage: {
+        parameters: {
+            query: {
+                task: string;
+                /** @description year, month, week, day or hour */
+                zoom?: string;
+                /** @description The first period. */
+                first?: string | null;
+                last?: string | null;
+                /** @description Sources that begin so. */
+                source?: string;
+                /** @description The sources before these were shown already. */
+                skip?: number;
+                /** @description Sources. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grid"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listUnitTasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnitTasks"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFiles: {
+        parameters: {
+            query: {
+                task: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Files"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showUnit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                unit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnitPage"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewBackfill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Range"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startBackfill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Backfill"];
+            };
+        };
+        responses: {
+            /** @description It is under way. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listQuestions: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Inbox"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Question"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    answerQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Answer"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Question"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody waits for it any more. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listTasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskList"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSchedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    addSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listMissed: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Missed"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleOf"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showSchedule: {
+        parameters: {
+            query?: {
+                times?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    removeSchedule: {
+        parameters: {
+            query?: {
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Changes"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pauseSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Pause"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resumeSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runScheduleNow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The state of the store forbids it now; `job` names what stands in the way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    takeCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The schedule's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workers"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listQueues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queues"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pauseQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The queue's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queues"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resumeQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The queue's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Said"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queues"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listErrors: {
+        parameters: {
+            query?: {
+                /** @description Of jobs made in the last so many hours. */
+                hours?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showErrorMatrix: {
+        parameters: {
+            query?: {
+                /** @description Of jobs made in the last so many hours. */
+                hours?: number;
+                parts?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorMatrix"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showError: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fingerprint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorKind"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Who; with * at the end by its beginning. */
+                actor?: string | null;
+                /** @description What. */
+                name?: string | null;
+                /** @description Not before. */
+                since?: string | null;
+                /** @description The `next` of the page before. */
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audit"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Now"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    showSeries: {
+        parameters: {
+            query?: {
+                /** @description The last so many hours. */
+                hours?: number;
+                /** @description Of one task. */
+                task?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesShape"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listNeeds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Needs"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };

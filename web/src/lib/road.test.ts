@@ -1,79 +1,69 @@
 import { describe, expect, it } from "vitest";
-import { folded, road, type Subject, type TrailEvent } from "./road";
+import { folded, type Line, lasted, road, totals } from "./road";
 
 const at = (second: number) => new Date(Date.UTC(2026, 2, 2, 14, 0, second)).toISOString();
-const job = (more: Partial<Subject>): Subject => ({
-  status: "completed",
-  created_at: at(2),
-  started_at: at(19),
-  finished_at: at(42),
-  worker: "w2",
-  attempt: 1,
-  run_no: 1,
-  actor: "person:ann",
+const line = (second: number, name: string, to: string | null, more: Partial<Line> = {}): Line => ({
+  at: at(second),
+  name,
+  to,
+  actor: null,
+  reason: null,
+  run_no: null,
   ...more,
 });
 const names = (found: ReturnType<typeof road>) => found.map((one) => one.status);
 
-describe("road", () => {
-  it("tells a plain success from the columns alone", () => {
-    const found = road(job({}), []);
-    expect(names(found)).toEqual(["created", "pending", "running", "completed"]);
-    expect(found[2]).toMatchObject({ at: at(19), until: at(42), worker: "w2", attempt: 1 });
-  });
+const LOST = [
+  line(2, "submitted", "pending", { actor: "person:ann", reason: "backfill" }),
+  line(19, "started", "running"),
+  line(31, "interrupted", "interrupted", { reason: "its worker died" }),
+  line(32, "recovered", "pending", { actor: "upkeep" }),
+  line(33, "started", "running"),
+  line(42, "finished", "partial"),
+];
+const RUNS = [
+  { attempt: 1, started_at: at(19), worker: "w1" },
+  { attempt: 2, started_at: at(33), worker: "w2" },
+];
 
-  it("shows a lost worker as a detour between two runs", () => {
-    const lost: TrailEvent[] = [
-      {
-        at: at(31),
-        name: "interrupted",
-        from: "running",
-        to: "interrupted",
-        run_no: 1,
-        detail: { attempt: 1, started_at: at(19), worker: "w1" },
-      },
-      { at: at(32), name: "recovered", from: "interrupted", to: "pending", run_no: 1, actor: "upkeep" },
-      {
-        at: at(42),
-        name: "finished",
-        from: "running",
-        to: "partial",
-        run_no: 2,
-        detail: { attempt: 2, started_at: at(33), worker: "w2" },
-      },
-    ];
-    const found = road(job({ status: "partial", started_at: at(33), attempt: 2, run_no: 2 }), lost);
+describe("road", () => {
+  it("shows a lost worker as a detour between two runs, each with its worker", () => {
+    const found = road(LOST, RUNS);
     expect(names(found)).toEqual(["created", "pending", "running", "interrupted", "pending", "running", "partial"]);
-    expect(found[2]?.worker).toBe("w1");
+    expect(found[2]).toMatchObject({ worker: "w1", attempt: 1, until: at(31) });
     expect(found[5]).toMatchObject({ worker: "w2", attempt: 2, until: at(42) });
+    expect(found[0]).toMatchObject({ actor: "person:ann", reason: "backfill" });
+    expect(found[1]?.actor).toBeNull();
   });
 
   it("has no wait that nobody could see", () => {
-    const found = road(job({ started_at: at(2) }), []);
+    const found = road(
+      [line(2, "submitted", "pending"), line(2, "started", "running"), line(3, "finished", "completed")],
+      [],
+    );
     expect(names(found)).toEqual(["created", "running", "completed"]);
   });
 
-  it("ends at the run that goes on", () => {
-    const found = road(job({ status: "running", finished_at: null }), []);
-    expect(found.at(-1)).toMatchObject({ status: "running", until: null });
+  it("leaves out remarks that move nothing", () => {
+    expect(road([...LOST, line(43, "body_returned", null)], RUNS)).toHaveLength(7);
   });
 
-  it("leaves out remarks that move nothing", () => {
-    const found = road(job({}), [{ at: at(30), name: "stuck", run_no: 1 }]);
-    expect(names(found)).toEqual(["created", "pending", "running", "completed"]);
+  it("counts a station that still lasts up to now", () => {
+    const found = road(LOST.slice(0, 2), RUNS);
+    expect(lasted(found[2]!, Date.parse(at(24)))).toBe(5);
+  });
+
+  it("tells the whole and the work apart", () => {
+    expect(totals(road(LOST, RUNS), Date.parse(at(59)))).toEqual({ whole: 40, work: 21 });
   });
 
   it("folds the middle of a long road", () => {
-    const events = Array.from({ length: 12 }, (_, n) => ({
-      at: at(20 + n),
-      name: "retry_planned",
-      from: "running",
-      to: "pending",
-      run_no: n,
-      detail: { started_at: at(19 + n), attempt: n },
-    }));
-    const found = folded(road(job({ status: "pending", finished_at: null }), events), 7);
-    expect(found.head.length + found.end.length).toBe(6);
-    expect(found.hidden.length).toBeGreaterThan(10);
+    const many = Array.from({ length: 10 }, (_, n) => [
+      line(10 + 2 * n, "started", "running"),
+      line(11 + 2 * n, "retry_planned", "pending"),
+    ]).flat();
+    const found = folded(road([line(2, "submitted", "pending"), ...many], []), 8);
+    expect(found.head.length + found.hidden + found.end.length).toBe(22);
+    expect(found.end).toHaveLength(5);
   });
 });

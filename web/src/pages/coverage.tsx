@@ -1,3 +1,159 @@
+/* Coverage: what is loaded, what is missing? Sources by periods; a gap is a hole; a range becomes a backfill. */
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { useTopic } from "../api/live";
+import { useLook } from "../api/queries";
+import type { Grid, UnitFiles } from "../api/types";
+import { useSpeech } from "../i18n";
+import { type Area, area, beside, type Place, shown, type Zoom } from "../lib/grid";
+import { Backfill } from "../parts/backfill";
+import { Card, Choice, Empty, Icon, IconButton, Waiting } from "../parts/basic";
+import { Board } from "../parts/board";
+import { usePlace } from "../parts/crumbs";
+import { ProblemNote } from "../parts/problem";
+import { UnitFileTable } from "../parts/unitfiles";
+
 export function Coverage() {
-  return null;
+  const { t } = useSpeech();
+  usePlace({ text: t("nav.coverage") });
+  const asked = useSearch({ from: "/coverage" });
+  const tasks = useLook<{ tasks: string[] }>("units/tasks", {}, { every: 30_000 });
+  const task = asked.task ?? tasks.data?.tasks[0];
+  if (tasks.error) return <ProblemNote problem={tasks.error} onRetry={() => void tasks.refetch()} />;
+  if (!tasks.data) return <Waiting />;
+  if (!task)
+    return (
+      <>
+        <h1>{t("coverage.title")}</h1>
+        <Card>
+          <Empty title={t("coverage.none")}>{t("coverage.none.how")}</Empty>
+        </Card>
+      </>
+    );
+  return <OfTask key={task} task={task} tasks={tasks.data.tasks} />;
 }
+
+function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
+  const asked = useSearch({ from: "/coverage" });
+  const zoom: Zoom = asked.zoom === "year" || asked.zoom === "day" ? asked.zoom : "month";
+  const [range, setRange] = useState<{ from: Place; to: Place } | null>(null);
+  const [source, setSource] = useState("");
+  useTopic("units", { task });
+  const query = useLook<Grid>("units", { task, zoom, ...shown(zoom, asked.at), source, limit: 200 }, { every: 5000 });
+  const files = useLook<UnitFiles>("units/files", { task }, { every: 15_000 });
+  const grid = query.data;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a range belongs to what is shown
+  useEffect(() => setRange(null), [task, zoom, asked.at, source]);
+  const selected: Area | null = range ? area(range.from, range.to) : null;
+  const onlyFiles = grid !== undefined && grid.rows.length === 0 && (files.data?.files.length ?? 0) > 0;
+  return (
+    <>
+      <CoverageHead task={task} tasks={tasks} zoom={zoom} grid={grid} source={source} onSource={setSource} />
+      {query.error && <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />}
+      <div className={`grid ${selected ? "g-2-1" : ""} split`}>
+        <div className="grid">
+          {!grid && !query.error && <Waiting />}
+          {grid && !onlyFiles && <Board grid={grid} zoom={zoom} range={range} onRange={setRange} />}
+          {files.data && files.data.files.length > 0 && <UnitFileTable files={files.data.files} />}
+        </div>
+        {grid && selected && <Backfill grid={grid} range={selected} onClose={() => setRange(null)} />}
+      </div>
+    </>
+  );
+}
+
+interface HeadProps {
+  task: string;
+  tasks: string[];
+  zoom: Zoom;
+  grid: Grid | undefined;
+  source: string;
+  onSource: (text: string) => void;
+}
+
+function CoverageHead({ task, tasks, zoom, grid, source, onSource }: HeadProps) {
+  const { t } = useSpeech();
+  const navigate = useNavigate();
+  const asked = useSearch({ from: "/coverage" });
+  const first = grid?.columns[0]?.period;
+  const last = grid?.columns.at(-1)?.period;
+  const at = asked.at ?? (zoom === "day" ? last?.slice(0, 7) : last?.slice(0, 4)) ?? "";
+  const go = (search: Record<string, string | undefined>) =>
+    void navigate({ to: "/coverage", search: { task, zoom, at: asked.at, ...search }, replace: true });
+  const names = tasks.includes(task) ? tasks : [task, ...tasks];
+  return (
+    <div className="page-head">
+      <div>
+        <h1>{t("coverage.title")}</h1>
+        <p>{grid ? <Sum grid={grid} /> : " "}</p>
+      </div>
+      <div className="head-end">
+        {grid && grid.sources > 12 && (
+          <input
+            className="input source-find"
+            aria-label={t("coverage.source")}
+            placeholder={t("coverage.source")}
+            value={source}
+            onChange={(event) => onSource(event.target.value)}
+          />
+        )}
+        <select
+          className="input auto"
+          aria-label={t("col.task")}
+          value={task}
+          onChange={(event) => go({ task: event.target.value, at: undefined })}
+        >
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        {zoom !== "year" && at && (
+          <span className="seg step">
+            <IconButton icon="left" label={t("coverage.before")} onClick={() => go({ at: beside(zoom, at, -1) })} />
+            <b>{zoom === "day" ? at.slice(0, 7) : at.slice(0, 4)}</b>
+            <IconButton icon="right" label={t("coverage.after")} onClick={() => go({ at: beside(zoom, at, 1) })} />
+          </span>
+        )}
+        <Choice
+          label={t("coverage.zoom")}
+          value={zoom}
+          options={[
+            ["year", t("coverage.years")],
+            ["month", t("coverage.months")],
+            ["day", t("coverage.days")],
+          ]}
+          onChange={(next) =>
+            go({
+              zoom: next,
+              at:
+                next === "year"
+                  ? undefined
+                  : next === "day"
+                    ? at.length >= 7
+                      ? at
+                      : `${at || first?.slice(0, 4)}-${(first ?? "-01").slice(5, 7) || "01"}`
+                    : at.slice(0, 4) || undefined,
+            })
+          }
+        />
+      </div>
+    </div>
+  );
+}
+
+function Sum({ grid }: { grid: Grid }) {
+  const { t } = useSpeech();
+  const of = (state: "complete" | "partial" | "failed") =>
+    grid.rows.reduce((sum, row) => sum + (row.counts[state] ?? 0), 0);
+  const missing = grid.rows.reduce((sum, row) => sum + row.missing, 0);
+  const cells = grid.rows.length * grid.columns.length;
+  return (
+    <>
+      {cells === 0
+        ? t("coverage.empty")
+        : t("coverage.sum", { complete: of("complete"), partial: of("partial"), failed: of("failed"), missing })}
+    </>
+  );
+}
+
+export { Icon };

@@ -1,3 +1,198 @@
+/* Overview: what needs me now? Then whether it flows, how it has gone on, and what comes next. */
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { useTopic } from "../api/live";
+import { useLook } from "../api/queries";
+import type { Needs, Now, ScheduleList, Workers } from "../api/types";
+import { useSpeech } from "../i18n";
+import { useNow } from "../lib/pulse";
+import { STATUSES } from "../lib/words";
+import { Card, Empty, Head, Icon, Note, Waiting } from "../parts/basic";
+import { usePlace } from "../parts/crumbs";
+import { NeedLine } from "../parts/need";
+import { ProblemNote } from "../parts/problem";
+import { StatusTag } from "../parts/status";
+
+const Charts = lazy(() => import("../parts/charts"));
+const SHOWN = 8;
+
 export function Overview() {
-  return null;
+  const { t } = useSpeech();
+  usePlace({ text: t("nav.overview") });
+  useTopic("stats", {});
+  const needs = useLook<Needs>("stats/needs");
+  const stats = useLook<Now>("stats");
+  const number = needs.data?.needs.length ?? 0;
+  return (
+    <>
+      <Head
+        title={t("overview.title")}
+        sub={needs.data ? t(number ? "overview.sub" : "overview.sub.none", { n: number }) : " "}
+      />
+      {stats.error && <ProblemNote problem={stats.error} onRetry={() => void stats.refetch()} />}
+      <Facts stats={stats.data} />
+      <div className="grid g-2-1 stretch">
+        <Card title={t("needs.title")} sub={t("needs.order")}>
+          {needs.isPending && <Waiting />}
+          {needs.data && number === 0 && <Empty title={t("needs.none")}>{t("needs.none.how")}</Empty>}
+          <ol className="needs">
+            {needs.data?.needs.slice(0, SHOWN).map((one, index) => (
+              <NeedLine
+                key={`${one.kind}${one.job}${one.schedule}${one.queue}${one.worker}${one.fingerprint}`}
+                need={one}
+                first={index === 0}
+              />
+            ))}
+          </ol>
+          {number > SHOWN && <p className="calm">{t("needs.more", { n: number - SHOWN })}</p>}
+        </Card>
+        <Flow stats={stats.data} />
+      </div>
+      <Suspense fallback={<div className="chart-wait" />}>
+        <Charts />
+      </Suspense>
+      <Soon />
+    </>
+  );
+}
+
+function Facts({ stats }: { stats: Now | undefined }) {
+  const { t, count, span, num } = useSpeech();
+  const now = useNow();
+  const counts = stats?.status ?? {};
+  const under = (status: string) => {
+    if (!stats) return " ";
+    if (status === "pending")
+      return stats.oldest
+        ? t("facts.oldest", { span: span((now - Date.parse(stats.oldest)) / 1000) })
+        : t("facts.noneDue");
+    if (status === "running") return t("facts.slots", { n: stats.held, all: stats.slots });
+    return " ";
+  };
+  const shown = STATUSES.filter(
+    (status) => !["cancelling", "cancelled"].includes(status) || (counts[status]?.number ?? 0) > 0,
+  );
+  return (
+    <nav className="facts" aria-label={t("facts.label")}>
+      {shown.map((status) => {
+        const found = counts[status];
+        return (
+          <Link key={status} to="/jobs" search={{ q: `status:${status}` }} className={found?.number ? "" : "zero"}>
+            <StatusTag status={status} />
+            <b>{stats ? count(found?.number ?? 0, !found?.more) : num(null)}</b>
+            <small>{under(status)}</small>
+          </Link>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Flow({ stats }: { stats: Now | undefined }) {
+  const { t, span, num } = useSpeech();
+  const now = useNow();
+  const workers = useLook<Workers>("workers", { limit: 20 });
+  const due = stats?.queues.reduce((sum, queue) => sum + queue.due, 0);
+  const later = stats?.queues.reduce((sum, queue) => sum + queue.later, 0) ?? 0;
+  return (
+    <section className="card" aria-labelledby="h-flow">
+      <div className="card-head">
+        <h2 id="h-flow">{t("flow.title")}</h2>
+        <span className="end small dim">
+          {stats?.drained_in ? t("flow.drained", { span: span(stats.drained_in) }) : ""}
+        </span>
+      </div>
+      <dl className="flow">
+        <div>
+          <dt>{t("flow.oldest")}</dt>
+          <dd>{stats ? (stats.oldest ? span((now - Date.parse(stats.oldest)) / 1000) : "–") : " "}</dd>
+        </div>
+        <div>
+          <dt>{t("flow.waiting")}</dt>
+          <dd>{num(due)}</dd>
+        </div>
+        <div>
+          <dt>{t("flow.slots")}</dt>
+          <dd>
+            {num(stats?.held)} <span className="dim small">/ {num(stats?.slots)}</span>
+          </dd>
+        </div>
+      </dl>
+      <div className="card-body">
+        {stats?.living === 0 && (
+          <Note tone="failed" icon="failed">
+            {t("flow.noworker")}
+          </Note>
+        )}
+        {(stats?.paused.length ?? 0) > 0 && <Note>{t("flow.paused", { queues: stats!.paused.join(", ") })}</Note>}
+        {later > 0 && <Note>{t("flow.later", { n: later })}</Note>}
+      </div>
+      <div className="card-head">
+        <h2>{t("nav.workers")}</h2>
+        <Link className="small end" to="/workers">
+          {t("all")}
+        </Link>
+      </div>
+      <div className="card-body">
+        <ul className="mini">
+          {workers.data?.workers.slice(0, 5).map((worker) => {
+            const alive = ["alive", "stopping", "leaving"].includes(worker.state);
+            const lost = worker.state === "dead" || worker.silent;
+            return (
+              <li key={worker.id}>
+                <span className={lost ? "interrupted fg" : ""}>
+                  <Icon of={lost ? "interrupted" : "workers"} />
+                </span>
+                <span>
+                  <b>{worker.host}</b> <span className="dim">pid {worker.pid}</span>
+                </span>
+                <span className={`end ${lost ? "interrupted fg" : ""}`}>
+                  {alive && worker.beat_at
+                    ? `${t("worker.beat", { span: span((now - Date.parse(worker.beat_at)) / 1000) })} · ${worker.held}/${worker.slots}`
+                    : t(worker.state === "dead" ? "worker.dead" : "worker.stopped")}
+                </span>
+              </li>
+            );
+          })}
+          {workers.data?.workers.length === 0 && <li className="dim">{t("worker.none")}</li>}
+        </ul>
+      </div>
+    </section>
+  );
+}
+
+function Soon() {
+  const { t, span } = useSpeech();
+  const now = useNow();
+  const query = useLook<ScheduleList>("schedules", {}, { every: 10_000 });
+  const soon = (query.data?.schedules ?? [])
+    .filter((one) => one.next && one.state === "active")
+    .sort((a, b) => a.next!.at.localeCompare(b.next!.at));
+  if (soon.length === 0) return null;
+  return (
+    <Card
+      title={t("soon.title")}
+      end={
+        <Link className="small" to="/schedules">
+          {t("all")}
+        </Link>
+      }
+    >
+      <div className="card-body">
+        <ul className="mini">
+          {soon.slice(0, 5).map((one) => (
+            <li key={one.name}>
+              <Icon of="schedules" />
+              <Link to="/schedules/$name" params={{ name: one.name }}>
+                {one.name}
+              </Link>
+              <span className="end">
+                {t("in", { span: span(Math.max(0, (Date.parse(one.next!.at) - now) / 1000)) })}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Card>
+  );
 }

@@ -1,0 +1,80 @@
+/* The coverage grid as it is walked and selected: a place is a row and a column, a range is two places. Pure. */
+
+export interface Place {
+  row: number;
+  column: number;
+}
+
+export interface Area {
+  top: number;
+  bottom: number;
+  left: number;
+  right: number;
+}
+
+export function area(from: Place, to: Place): Area {
+  return {
+    top: Math.min(from.row, to.row),
+    bottom: Math.max(from.row, to.row),
+    left: Math.min(from.column, to.column),
+    right: Math.max(from.column, to.column),
+  };
+}
+
+export function inside(place: Place, range: Area | null): boolean {
+  return (
+    range !== null &&
+    place.row >= range.top &&
+    place.row <= range.bottom &&
+    place.column >= range.left &&
+    place.column <= range.right
+  );
+}
+
+/** The edges of a range that a cell stands at, as classes. */
+export function edges(place: Place, range: Area | null): string {
+  if (!range || !inside(place, range)) return "";
+  const at = [
+    place.row === range.top && "e-t",
+    place.row === range.bottom && "e-b",
+    place.column === range.left && "e-l",
+    place.column === range.right && "e-r",
+  ];
+  return ["in", ...at.filter(Boolean)].join(" ");
+}
+
+const STEPS: Record<string, [number, number]> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
+/** Where a key leads from here; null for a key that leads nowhere. */
+export function walked(from: Place, key: string, rows: number, columns: number): Place | null {
+  if (key === "Home") return { row: from.row, column: 0 };
+  if (key === "End") return { row: from.row, column: columns - 1 };
+  const step = STEPS[key];
+  if (!step) return null;
+  return {
+    row: Math.max(0, Math.min(rows - 1, from.row + step[0])),
+    column: Math.max(0, Math.min(columns - 1, from.column + step[1])),
+  };
+}
+
+export type Zoom = "year" | "month" | "day";
+
+/** The range of periods that a zoom shows at a place: all years, the months of a year, the days of a month. */
+export function shown(zoom: Zoom, at: string | undefined): { first?: string; last?: string } {
+  if (zoom === "year" || !at) return {};
+  if (zoom === "month") return { first: at.slice(0, 4), last: at.slice(0, 4) };
+  return { first: at.slice(0, 7), last: at.slice(0, 7) };
+}
+
+/** The place beside: a year or a month earlier or later. */
+export function beside(zoom: Zoom, at: string, by: number): string {
+  const year = Number(at.slice(0, 4));
+  if (zoom !== "day") return String(year + by).padStart(4, "0");
+  const month = Number(at.slice(5, 7) || 1) - 1 + by;
+  return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 7);
+}

@@ -1,0 +1,209 @@
+/* What can be done with a job, said in words before it is done; what cannot be done stays, with its reason. */
+import { Link, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { post } from "../api/client";
+import { useFresh } from "../api/queries";
+import type { Action, JobWhole, Stored } from "../api/types";
+import { useSpeech } from "../i18n";
+import { tail } from "../lib/format";
+import { Button, Card, Icon, Waiting } from "./basic";
+import { type Act, ActionDialog } from "./dialog";
+import type { Shape } from "./shapes";
+
+const ChangedDialog = lazy(() => import("./changed"));
+const FileDialog = lazy(() => import("./corrected"));
+
+const ICONS: Record<string, Shape> = {
+  retry: "rerun",
+  rerun_failed_items: "rerun",
+  rerun_resume: "right",
+  rerun_full: "running",
+  rerun_changed: "tasks",
+  rerun_file: "down",
+  run_now: "arrow",
+  answer: "awaiting_input",
+  cancel: "cancelled",
+  force: "warning",
+};
+const DANGER = new Set(["cancel", "force"]);
+const MAIN = ["answer", "rerun_failed_items", "retry", "force", "cancel", "run_now"];
+const SHOWN_WHEN_OFF = new Set(["cancel", "retry"]);
+
+/** The one thing that is most likely wanted; none where all is well. */
+export function mainAction(job: JobWhole): Action | null {
+  const allowed = job.actions.filter((one) => one.allowed);
+  const wanted =
+    job.status === "running" || job.status === "pending" ? MAIN.filter((name) => name !== "run_now") : MAIN;
+  if (job.status === "completed" || job.status === "cancelled") return null;
+  for (const name of wanted) {
+    const found = allowed.find((one) => one.name === name && !(name === "rerun_failed_items" && !one.count));
+    if (found) return found;
+  }
+  return null;
+}
+
+export function Actions({
+  job,
+  onAct,
+  icon,
+}: {
+  job: JobWhole;
+  onAct: (name: string) => void;
+  icon: (name: string) => Shape;
+}) {
+  const { t } = useSpeech();
+  const able = job.actions.filter((one) => one.allowed);
+  const off = job.actions.filter((one) => !one.allowed);
+  const near = off.filter((one) => SHOWN_WHEN_OFF.has(one.name));
+  const rest = off.filter((one) => !SHOWN_WHEN_OFF.has(one.name));
+  return (
+    <Card title={t("actions.title")} className="o2">
+      <ul className="acts-list">
+        {[...able, ...near].map((one) => (
+          <One key={one.name} one={one} job={job} onAct={onAct} icon={icon} />
+        ))}
+      </ul>
+      {rest.length > 0 && (
+        <details className="acts-more">
+          <summary>{t("actions.more", { n: rest.length })}</summary>
+          <ul className="acts-list">
+            {rest.map((one) => (
+              <One key={one.name} one={one} job={job} onAct={onAct} icon={icon} />
+            ))}
+          </ul>
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function One({
+  one,
+  job,
+  onAct,
+  icon,
+}: {
+  one: Action;
+  job: JobWhole;
+  onAct: (name: string) => void;
+  icon: (name: string) => Shape;
+}) {
+  const { tWord } = useSpeech();
+  const words = useWords(job);
+  const look = `wide ${DANGER.has(one.name) ? "danger" : ""}`;
+  return (
+    <li>
+      <Button
+        className={look}
+        icon={icon(one.name)}
+        off={!one.allowed}
+        onClick={() => onAct(one.name)}
+        aria-describedby={`why-${one.name}`}
+      >
+        {tWord("act", one.name, { n: one.count ?? 0 })}
+      </Button>
+      <p id={`why-${one.name}`}>{one.allowed ? words(one) : <WhyNot one={one} job={job} />}</p>
+    </li>
+  );
+}
+
+function useWords(job: JobWhole): (one: Action) => string {
+  const { tWord } = useSpeech();
+  return (one) => {
+    const name =
+      one.name === "cancel" && job.status === "running"
+        ? "cancel_running"
+        : one.name === "cancel" && job.status.startsWith("awaiting")
+          ? "cancel_asking"
+          : one.name;
+    const said = tWord("words", name, { n: one.count ?? 0, ok: job.items.ok ?? 0, next: job.attempt + 1 });
+    return said === name ? one.words : said;
+  };
+}
+
+function WhyNot({ one, job }: { one: Action; job: JobWhole }) {
+  const { t, tWord } = useSpeech();
+  const key = one.code === "state" ? `${one.name}` : (one.code ?? "");
+  const prefix = one.code === "state" ? "whynot.state" : "whynot";
+  const said = tWord(prefix, key, { status: tWord("status", job.status).toLowerCase() });
+  return (
+    <>
+      {t("whynot.head")} {said === key ? one.why_not : said}
+      {one.job && (
+        <>
+          {" "}
+          <Link to="/jobs/$id" params={{ id: one.job }}>
+            {t("problem.job", { id: tail(one.job) })}
+          </Link>
+        </>
+      )}
+    </>
+  );
+}
+
+/** How each action is carried out, and where it leads. */
+export function useAct(job: JobWhole) {
+  const { t, tWord } = useSpeech();
+  const navigate = useNavigate();
+  const fresh = useFresh();
+  const words = useWords(job);
+  const [open, setOpen] = useState<string | null>(null);
+  const [told, setTold] = useState(false);
+  const close = () => setOpen(null);
+  const done = (result: unknown) => {
+    const stored = result as Stored;
+    if (stored.job.id !== job.id) void navigate({ to: "/jobs/$id", params: { id: stored.job.id } });
+    void fresh();
+  };
+  const run = (name: string) => (act: Act) => {
+    const reason = act.reason || null;
+    const path = `jobs/${job.id}`;
+    if (name === "retry") return post<Stored>(`${path}/retry`, { reason }, act.key);
+    if (name === "run_now") return post<Stored>(`${path}/run-now`, { reason }, act.key);
+    if (name === "cancel") return post<Stored>(`${path}/cancel`, { reason }, act.key);
+    if (name === "force") return post<Stored>(`${path}/cancel`, { reason, force: true }, act.key);
+    const mode = name.replace("rerun_", "");
+    return post<Stored>(`${path}/rerun`, { reason, mode, with_successors: told }, act.key);
+  };
+  const one = job.actions.find((action) => action.name === open);
+  let dialog = null;
+  if (one?.name === "rerun_changed")
+    dialog = (
+      <Suspense fallback={<Waiting />}>
+        <ChangedDialog job={job} says={words(one)} onClose={close} onDone={done} />
+      </Suspense>
+    );
+  else if (one?.name === "rerun_file")
+    dialog = (
+      <Suspense fallback={<Waiting />}>
+        <FileDialog job={job} says={words(one)} onClose={close} onDone={done} />
+      </Suspense>
+    );
+  else if (one)
+    dialog = (
+      <ActionDialog
+        title={tWord("act", one.name, { n: one.count ?? 0 }).replace("…", "")}
+        says={words(one)}
+        verb={tWord("verb", one.name, { n: one.count ?? 0 })}
+        danger={DANGER.has(one.name)}
+        run={run(one.name)}
+        onDone={done}
+        onClose={close}
+      >
+        {one.name.startsWith("rerun_") && job.successors.length > 0 && (
+          <label className="opt">
+            <input
+              className="check"
+              type="checkbox"
+              checked={told}
+              onChange={(event) => setTold(event.target.checked)}
+            />
+            <span>{t("actions.successors", { n: job.successors.length })}</span>
+          </label>
+        )}
+      </ActionDialog>
+    );
+  return { open: setOpen, icon: (name: string): Shape => ICONS[name] ?? "arrow", dialog };
+}
+
+export { Icon };

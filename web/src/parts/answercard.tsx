@@ -1,0 +1,39 @@
+/* What a waiting job asks, on its own page: the form right there, or the way to the mapping. */
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { useLook } from "../api/queries";
+import type { JobWhole, Question } from "../api/types";
+import { useSpeech } from "../i18n";
+import { Card, Note, Waiting } from "./basic";
+import { Deadline } from "./deadline";
+
+const AnswerForm = lazy(() => import("./answerform"));
+
+export function AnswerCard({ job }: { job: JobWhole }) {
+  const { t } = useSpeech();
+  const open = job.questions.find((question) => question.state === "open");
+  const query = useLook<Question>(`questions/${open?.id}`, {}, { on: Boolean(open), keep: false, every: 30_000 });
+  if (!open) return null;
+  return (
+    <Card title={open.text} sub={<Deadline at={open.expires_at} fallback={open.has_default} />}>
+      {open.kind === "mapping" ? (
+        <div className="card-body">
+          <Note tone="awaiting_mapping" icon="awaiting_mapping">
+            {t("question.mapping")}
+          </Note>
+          <p>
+            <Link className="btn primary" to="/questions/$id" params={{ id: open.id }}>
+              {t("question.answer")}
+            </Link>
+          </p>
+        </div>
+      ) : query.data ? (
+        <Suspense fallback={<Waiting />}>
+          <AnswerForm question={query.data} />
+        </Suspense>
+      ) : (
+        <Waiting />
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,96 @@
+/* How it has gone on: what ended, by outcome; how long jobs waited and ran. */
+import { useMemo, useState } from "react";
+import { useLook } from "../api/queries";
+import type { Series } from "../api/types";
+import { useSpeech } from "../i18n";
+import { ENDS, spreads, stacked, sums } from "../lib/series";
+import { Choice } from "./basic";
+import { Chart } from "./chart";
+import { ProblemNote } from "./problem";
+
+type Hours = "3" | "24" | "168";
+
+export default function Charts() {
+  const { t, tWord, num, span } = useSpeech();
+  const [hours, setHours] = useState<Hours>("3");
+  const query = useLook<Series>("stats/series", { hours }, { every: 10_000 });
+  const points = query.data?.points;
+  const drawn = useMemo(() => {
+    const found = points ?? [];
+    const { times, tops } = stacked(found);
+    const spread = spreads(found);
+    return { times, tops, spread, sums: sums(found) };
+  }, [points]);
+  const ends = [...ENDS].reverse();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the words change with the language
+  const bars = useMemo(
+    () => ends.map((end) => ({ label: tWord("status", end), tone: end, values: drawn.tops[end], bars: true })),
+    [drawn, tWord],
+  );
+  const lines = useMemo(
+    () => [
+      { label: t("chart.wait95"), tone: "awaiting_input", values: drawn.spread.wait95, dash: [2, 4] },
+      { label: t("chart.run95"), tone: "running", values: drawn.spread.run95, dash: [6, 4] },
+      { label: t("chart.run50"), tone: "running", values: drawn.spread.run50 },
+    ],
+    [drawn, t],
+  );
+  if (query.error) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
+  const step = query.data?.step ?? 0;
+  return (
+    <div className="grid g-1-1">
+      <Chart
+        title={t("chart.finished", { span: span(step) })}
+        times={drawn.times}
+        lines={bars}
+        value={(number) => num(number)}
+        legend={
+          <>
+            <span className="legend">
+              {ENDS.map((end) => (
+                <span key={end} className={end}>
+                  <i className="sw" />
+                  {tWord("status", end)} {num(drawn.sums[end] ?? 0)}
+                </span>
+              ))}
+            </span>
+            <Choice
+              label={t("chart.time")}
+              value={hours}
+              options={[
+                ["3", span(3 * 3600)],
+                ["24", span(24 * 3600)],
+                ["168", span(168 * 3600)],
+              ]}
+              onChange={setHours}
+            />
+          </>
+        }
+      />
+      <Chart
+        title={t("chart.spread")}
+        sub={t("chart.log")}
+        log
+        times={drawn.spread.times}
+        lines={lines}
+        value={(number) => span(number)}
+        legend={
+          <span className="legend">
+            <span className="awaiting_input">
+              <i className="sw ln dot" />
+              {t("chart.wait95")}
+            </span>
+            <span className="running">
+              <i className="sw ln dash" />
+              {t("chart.run95")}
+            </span>
+            <span className="running">
+              <i className="sw ln" />
+              {t("chart.run50")}
+            </span>
+          </span>
+        }
+      />
+    </div>
+  );
+}

@@ -1,0 +1,144 @@
+/* The items of a job, failed first, with their reasons; a file of them; those that are shown are an address. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { address, get } from "../api/client";
+import type { ItemPage, JobWhole } from "../api/types";
+import { useSpeech } from "../i18n";
+import { isFinal } from "../lib/words";
+import { Bar, Button, Card, Icon, Waiting } from "./basic";
+import { itemParts } from "./jobcells";
+import { ProblemNote } from "./problem";
+
+const OUTCOMES = ["failed", "ok", "skipped"] as const;
+type Shown = (typeof OUTCOMES)[number];
+
+export function Items({ job }: { job: JobWhole }) {
+  const { t, num, tWord } = useSpeech();
+  const asked = useSearch({ from: "/jobs/$id" }).items;
+  const navigate = useNavigate();
+  const numbers = { ok: job.items.ok ?? 0, failed: job.items.failed ?? 0, skipped: job.items.skipped ?? 0 };
+  const all = numbers.ok + numbers.failed + numbers.skipped;
+  const shown: Shown =
+    OUTCOMES.find((one) => one === asked) ?? (numbers.failed > 0 || numbers.ok === 0 ? "failed" : "ok");
+  if (all === 0) return null;
+  const rest = job.progress?.total && !isFinal(job.status) ? job.progress.total - all : 0;
+  return (
+    <Card
+      title={t("items.title")}
+      end={
+        <>
+          <nav className="tabs" aria-label={t("items.by")}>
+            {OUTCOMES.map((one) => (
+              <button
+                key={one}
+                type="button"
+                aria-current={one === shown ? "true" : undefined}
+                onClick={() => void navigate({ to: ".", search: { items: one }, replace: true, resetScroll: false })}
+              >
+                {tWord("items", one)} {num(numbers[one])}
+              </button>
+            ))}
+          </nav>
+          <a className="btn quiet" href={address(`jobs/${job.id}/items.csv`, { outcome: shown })} download>
+            <Icon of="download" />
+            CSV
+          </a>
+        </>
+      }
+    >
+      <div className="card-body">
+        <div className="tally">
+          <span className={numbers.ok ? "" : "dim"}>
+            <b>{num(numbers.ok)}</b>
+            {t("items.ok.word")}
+          </span>
+          <span className={numbers.failed ? "partial fg" : "dim"}>
+            <b>{num(numbers.failed)}</b>
+            {t("items.failed.word")}
+          </span>
+          <span className={numbers.skipped ? "" : "dim"}>
+            <b>{num(numbers.skipped)}</b>
+            {t("items.skipped.word")}
+          </span>
+          {rest > 0 && (
+            <span className="dim">
+              <b>{num(rest)}</b>
+              {t("items.left")}
+            </span>
+          )}
+        </div>
+        <Bar thick parts={itemParts(job.items)} />
+      </div>
+      <Table job={job} shown={shown} count={numbers[shown]} />
+    </Card>
+  );
+}
+
+const PAGE = 20;
+
+function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: number }) {
+  const { t, moment } = useSpeech();
+  const [size, setSize] = useState(PAGE);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other items begin short again
+  useEffect(() => setSize(PAGE), [shown]);
+  const query = useInfiniteQuery({
+    queryKey: [`jobs/${job.id}/items`, shown],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) =>
+      get<ItemPage>(`jobs/${job.id}/items`, { outcome: shown, after: pageParam, limit: 200 }, signal),
+    getNextPageParam: (page) => page.next,
+    enabled: count > 0,
+    refetchInterval: isFinal(job.status) ? false : 4000,
+  });
+  if (count === 0) return <p className="calm">{t(shown === "failed" ? "items.none.failed" : "items.none")}</p>;
+  if (query.error) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
+  if (!query.data) return <Waiting />;
+  const found = query.data.pages.flatMap((page) => page.items);
+  const rows = found.slice(0, size);
+  const more = () => {
+    setSize(size + 100);
+    if (size + 100 > found.length && query.hasNextPage) void query.fetchNextPage();
+  };
+  return (
+    <>
+      <table className="t cards stack items">
+        <thead>
+          <tr>
+            <th scope="col">{t("items.key")}</th>
+            <th scope="col">{t(shown === "ok" ? "items.note" : "items.why")}</th>
+            <th scope="col" className="num">
+              {t("items.when")}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((item) => (
+            <tr key={`${item.loop}${item.key}`}>
+              <td className="mono">{item.key}</td>
+              <td>
+                {item.reason ? (
+                  <b className={shown === "failed" ? "" : "plain"}>{item.reason}</b>
+                ) : (
+                  <span className="dim">–</span>
+                )}
+                {item.error_type && <span className="dim"> {item.error_type}</span>}
+                {item.loop && <span className="dim"> · {item.loop}</span>}
+              </td>
+              <td className="num nowrap dim">
+                {moment(item.at)}
+                {item.tries > 1 ? `, ${t("items.tries", { n: item.tries })}` : ""}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {(rows.length < found.length || query.hasNextPage) && (
+        <div className="foot">
+          <span>{t("jobs.shown", { n: rows.length, all: count })}</span>
+          <Button onClick={more}>{t("items.more")}</Button>
+        </div>
+      )}
+    </>
+  );
+}
