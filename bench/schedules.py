@@ -52,7 +52,7 @@ def measure(url: str, number: int, seconds: float, rule: str) -> dict[str, float
         late.extend((at - planned).total_seconds() for one in chunk for planned, _ in one.prepared)
 
     Firing._write_chunk = write_chunk  # type: ignore[method-assign]
-    beside = Beside(app.schedules.scheduler(), app.schedules.sync, app.settings.poll_interval)
+    beside = Beside(app.schedules.scheduler(), app.schedules.sync)
     used, began = time.process_time(), time.perf_counter()
     beside.start()
     time.sleep(seconds)

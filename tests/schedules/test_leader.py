@@ -8,7 +8,6 @@ import pytest
 from ticking import NOON, Ticking, at
 
 from jobtrail.errors import InvalidOption
-from jobtrail.schedules.leader import Leader
 from jobtrail.store import leases, schedules, workers
 
 
@@ -125,10 +124,15 @@ def test_c10_a_lease_of_no_time_is_refused(make_jobs, lifetime):
 
 
 def test_c10_a_lease_that_runs_out_between_two_turns_is_refused_where_a_worker_would_start(make_jobs):
-    jobs = make_jobs(poll_interval=1.0, scheduler_lease=2.0)
-    with pytest.raises(InvalidOption, match="scheduler_lease must be at least 3 times poll_interval"):
-        jobs.worker()
-    assert Leader(jobs.store, 3.0, 1.0, str) is not None
+    with pytest.raises(InvalidOption, match="scheduler_lease must be at least 1 second"):
+        make_jobs(scheduler_lease=0.5).worker()
+
+
+def test_c10_turns_come_often_enough_for_the_lease_whatever_else_is_set(make_jobs):
+    """A worker that polls rarely still renews in time, and still sees within 5 s what others have changed."""
+    assert make_jobs(poll_interval=60.0).schedules.scheduler().run_once().wait == pytest.approx(10 / 3)
+    assert make_jobs(poll_interval=60.0, scheduler_lease=300.0).schedules.scheduler().run_once().wait == 5.0
+    assert make_jobs(poll_interval=0.5).schedules.scheduler().run_once().wait == 0.5
 
 
 def test_the_slots_key_keeps_two_that_both_believe_to_lead_from_doubling(ticking, monkeypatch):
@@ -145,3 +149,13 @@ def test_the_slots_key_keeps_two_that_both_believe_to_lead_from_doubling(ticking
     assert firing_1.fire(due, ticking.clock.now()).submitted == 1
     assert firing_2.fire(due, ticking.clock.now()).submitted == 0
     assert len(ticking.jobs.find("task:work")) == 1
+
+
+def test_who_begins_to_lead_late_does_not_take_a_next_time_for_one_of_a_clock_that_went_back(ticking):
+    """Between its look at the clock and its look at the rows, the one before has moved the next times on."""
+    second = other(ticking)
+    ticking.turn("12:00:45")
+    ticking.scheduler.give_up()
+    anchor = ticking.get().row.anchor
+    assert second.run_once(at("12:00:20")).leads == ("work",)
+    assert (ticking.get().row.anchor, ticking.get().next_at) == (anchor, at("12:01:00"))

@@ -221,6 +221,15 @@ def test_a_pause_while_nobody_schedules_is_told_apart_from_being_down(ticking):
     ]  # fmt: skip
 
 
+def test_what_came_before_a_pause_and_was_not_run_does_not_run_in_it(ticking):
+    ticking.declare("*/10 * * * *")
+    ticking.clock.set(at("12:15"))
+    ticking.jobs.schedules.pause("s")
+    ticking.turn("12:16")
+    assert ticking.told() == [("12:10", "down")]
+    assert ticking.slots_seen == []
+
+
 def test_a_pause_until_a_moment_ends_by_itself(ticking):
     ticking.declare("*/10 * * * *")
     ticking.jobs.schedules.pause("s", until=at("12:25"))

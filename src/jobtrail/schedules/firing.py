@@ -193,8 +193,7 @@ class Firing:
         going = [one for one in chunk if one.due.row.id in same]
         for one in going:
             one.done, one.busy = [], False
-        asked = [pair for one in going if looks or one.due.standing.unknown for pair in one.pairs]
-        taken = slots.taken(conn, asked)
+        taken = slots.taken(conn, [pair for one in going for pair in one.pairs] if looks else [])
         self._submit(conn, going, taken, now)
         for one in going:
             one.done += [_missed_slot(one, missed, now) for missed in one.missed if _open(one, missed.planned, taken)]

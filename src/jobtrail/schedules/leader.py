@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 PREFIX = "schedules:"
-LEAST_TURNS = 3  # within the life of a lease
+LEAST_LIFE = 1.0  # seconds: less would run out while a busy machine is between two turns
+TURNS = 3  # within the life of a lease
 
 
 class Leader:
@@ -27,15 +28,12 @@ class Leader:
     A lease for each task, not one for all: of several programs on one database each leads for the tasks it knows,
     and a program that lacks a task does not keep those that have it from running its schedules.
 
-    Raises: InvalidOption when a lease would run out between two turns.
+    Raises: InvalidOption for a lease that would run out between two turns.
     """
 
-    def __init__(self, store: Store, lifetime: float, poll_interval: float, own: Callable[[], str]) -> None:
-        if lifetime < LEAST_TURNS * poll_interval:
-            message = (
-                f"scheduler_lease must be at least {LEAST_TURNS} times poll_interval ({poll_interval:g} s), "
-                f"or it runs out between two turns; it is {lifetime:g} s"
-            )
+    def __init__(self, store: Store, lifetime: float, own: Callable[[], str]) -> None:
+        if lifetime < LEAST_LIFE:
+            message = f"scheduler_lease must be at least {LEAST_LIFE:g} second, or it runs out between two turns; it is {lifetime:g}"
             raise InvalidOption(message)
         self._store = store
         self._lifetime = timedelta(seconds=lifetime)
@@ -70,7 +68,7 @@ class Leader:
     def _renewal_due(self, now: datetime) -> bool:
         if not self._tokens or self._taken_at is None:
             return False
-        return not timedelta(0) <= now - self._taken_at < self._lifetime / 3
+        return not timedelta(0) <= now - self._taken_at < self._lifetime / TURNS
 
     def _take(self, names: set[str], now: datetime) -> None:
         with self._store.read() as conn:

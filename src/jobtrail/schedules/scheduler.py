@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jobtrail.engine.chores import Chore
 from jobtrail.store.wake import SCHEDULES
 
-from .leader import Leader
+from .leader import TURNS, Leader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .tending import Tending
 
 TEND_EVERY = timedelta(seconds=5)
-BACK = timedelta(seconds=1)  # a clock that goes back by less is one that is being set right
+LOOK_EVERY = 5.0  # seconds at most until what another process has changed is seen
 _log = logging.getLogger("jobtrail.schedules")
 
 
@@ -46,12 +46,13 @@ class Scheduler:
 
     def __init__(self, service: Service, own: Callable[[], str]) -> None:
         self._service = service
-        self._leader = Leader(
-            service.store, service.settings.scheduler_lease, service.settings.poll_interval, own
-        )
+        settings = service.settings
+        self._leader = Leader(service.store, settings.scheduler_lease, own)
+        self.longest = min(settings.poll_interval, settings.scheduler_lease / TURNS, LOOK_EVERY)
         self._parts: tuple[Clock, Firing, Tending] | None = None
         self._tended_at: datetime | None = None
         self._seen: datetime | None = None
+        self._led: set[str] = set()
 
     def run_once(self, now: datetime | None = None) -> Turn:
         """One turn, at the store's time or at the one handed in.
@@ -63,25 +64,24 @@ class Scheduler:
         store = self._service.store
         with store.read() as conn:
             if now is None:
-                store.database.sync_clock(conn, every=self._service.settings.poll_interval)
+                store.database.sync_clock(conn, every=self.longest)
             there = schedules.overview(conn)
         now = now or store.now()
-        longest = self._service.settings.poll_interval
         if not there:
-            return Turn(0, 0, longest)
+            return Turn(0, 0, self.longest)
         clock, firing, tending = self._made()
-        self._watch_the_clock(tending, now)
         if self._tend_due(now):
             tending.run_once(sorted(there), now)
             self._tended_at = now
         leads = self._leader.lead([task for task in there if self._service.tasks.find(task) is not None], now)
+        self._watch_the_clock(tending, leads, now)
         if not leads:
-            return Turn(0, 0, longest)
+            return Turn(0, 0, self.longest)
         due, broken, seconds = clock.turn(leads, now)
         for one in broken:
             tending.quarantine(one, now)
         fired = firing.fire(due, now)
-        wait = longest if seconds is None else min(longest, seconds)
+        wait = self.longest if seconds is None else min(self.longest, seconds)
         return Turn(fired.submitted, fired.missed, 0.0 if fired.lost else wait, tuple(leads))
 
     def give_up(self) -> None:
@@ -103,20 +103,20 @@ class Scheduler:
     def _tend_due(self, now: datetime) -> bool:
         return self._tended_at is None or not timedelta(0) <= now - self._tended_at < TEND_EVERY
 
-    def _watch_the_clock(self, tending: Tending, now: datetime) -> None:
-        """At the start, and when the store's clock has gone back."""
-        if self._seen is None or now < self._seen - BACK:
-            tending.count_anew(now)
-        self._seen = now
+    def _watch_the_clock(self, tending: Tending, leads: list[str], now: datetime) -> None:
+        """When this process begins to lead, and when the store's clock has gone back."""
+        if set(leads) - self._led or (self._seen is not None and now < self._seen):
+            tending.count_anew(leads, now)
+        self._seen, self._led = now, set(leads)
 
 
 class Beside:
     """A scheduler that lives beside a worker: first what is declared is compared with what is stored, then turn follows turn."""
 
-    def __init__(self, scheduler: Scheduler, sync: Callable[[], object], interval: float) -> None:
+    def __init__(self, scheduler: Scheduler, sync: Callable[[], object], interval: float | None = None) -> None:
         self._scheduler = scheduler
         self._sync: Callable[[], object] | None = sync
-        self._chore = Chore("scheduler", self._turn, interval)
+        self._chore = Chore("scheduler", self._turn, scheduler.longest if interval is None else interval)
 
     def start(self) -> None:
         """Begin."""

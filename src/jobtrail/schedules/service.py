@@ -214,5 +214,5 @@ class Schedules:
         life = worker.life
         if life is not None:
             scheduler = self.scheduler(lambda: life.id)
-            life.accompany(Beside(scheduler, self.sync, self._service.settings.poll_interval))
+            life.accompany(Beside(scheduler, self.sync))
         return worker

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .rules import Rule
 
 PAGE = 500
+BACK = timedelta(seconds=1)  # a clock that goes back by less is one that is being set right
 # What keeps of a pause that is over is its span: the times in it are told as paused.
 RESUMED = {"state": schedules.ACTIVE, "paused_by": None, "paused_reason": None, "failures_in_row": 0}
 QUARANTINE = "its definition cannot be read: "
@@ -152,10 +153,14 @@ class Tending:
 
     # -- clocks that went back -----------------------------------------------------------------------
 
-    def count_anew(self, now: datetime) -> int:
-        """The clock went back: intervals that would wait until it has caught up count from now. How many there were."""
+    def count_anew(self, tasks: Iterable[str], now: datetime) -> int:
+        """The clock may have gone back: intervals that would wait until it has caught up count from now. How many there were.
+
+        For whoever leads for these tasks, or another one may just have moved their next times on.
+        """
         with self._store.read() as conn:
-            rows = [row for row in schedules.everyone(conn) if row.next_at is not None and row.next_at > now]
+            rows = [row for task in tasks for row in schedules.of_task(conn, task)]
+        now = max(now, self._store.now())
         far = [row for row in rows if self._waits_too_long(row, now)]
         if far:
             self._store.write(partial(self._count_all, far, now))
@@ -172,7 +177,7 @@ class Tending:
             return False
         if not isinstance(definition.rule, Every) or definition.rule.start is not None or row.next_at is None:
             return False
-        return row.next_at - now > definition.rule.interval and isinstance(rule, Every)
+        return row.next_at - now > definition.rule.interval + BACK and isinstance(rule, Every)
 
     def _count_one(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
         definition, _ = self._standings.read(row)
