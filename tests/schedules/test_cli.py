@@ -120,6 +120,13 @@ def test_show_tells_everything(jt, past):
     assert {slot["state"] for slot in for_programs["slots"]} == {"submitted", "missed"}
 
 
+def test_c62_a_job_shows_its_planned_time_beside_its_actual_one(jt, past):
+    job = json.loads(jt("schedules", "show", "nightly", "--json"))["last_job"]
+    told = jt("show", job)
+    assert "planned for" in told
+    assert "2026-03-29 02:30:00 UTC" in told
+
+
 def test_a_schedule_is_added_edited_paused_resumed_and_removed(jt):
     jt(
         "schedules", "add", "extra", "--task", "work", "--rule", "every 90 minutes", "--tz", "Asia/Almaty", "--arg", "number=7",

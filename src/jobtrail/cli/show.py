@@ -248,8 +248,12 @@ def _progress(progress: dict[str, Any]) -> str:
 
 def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
     from .text import span
+    from .views import parsed
 
     facts: list[tuple[str, Any]] = []
+    planned = parsed(row.options)
+    if isinstance(planned, dict) and planned.get("slot"):
+        facts.append(("planned for", str(planned["slot"]).replace("T", " ").replace("+00:00", " UTC")))
     if seen.submitter:
         who = seen.submitter
         facts.append(
