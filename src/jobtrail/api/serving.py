@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -19,7 +20,16 @@ MESSAGE_LIMIT = 1 << 20  # bytes of one message of a WebSocket
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it; `stop` ends it in order."""
+    """A server that leaves signals to whoever runs it; `ready` is set once it serves, `stop` ends it in order."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.ready.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

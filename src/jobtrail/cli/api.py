@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import systemd
 from .program import KEEPING, WORKING, command
 from .session import Session
 from .submit import ActorOption, actor_or_me
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from jobtrail import JobTrail
+    from jobtrail.api.serving import Server
     from jobtrail.engine.worker import Worker
 
 LoginOption = Annotated[
@@ -143,23 +145,32 @@ async def _serve(session: Session, app: Any, listening: socket, worker: Worker |
 
     from .serve import _signals, _Stop
 
+    start = asyncio.get_running_loop().create_task
     server = server_for(app)
+    telling = start(_tell_systemd(server))
     if worker is None:
         with _signals(server.stop):
             await server.serve(sockets=[listening])
+        telling.cancel()
         return 0
     stop = _Stop(session, worker)
     with _signals(stop.ask):
-        serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listening]))
-        working = asyncio.get_running_loop().create_task(worker.run())
+        serving, working = start(server.serve(sockets=[listening])), start(worker.run())
         await asyncio.wait({serving, working}, return_when=asyncio.FIRST_COMPLETED)
         worker.stop()
         await working
         server.stop()
         await serving
+        telling.cancel()
         if stop.leaving is not None:
             await stop.leaving
     return 0
+
+
+async def _tell_systemd(server: Server) -> None:
+    await server.ready.wait()
+    systemd.tell("READY=1")
+    await systemd.keep_watchdog_quiet()
 
 
 def _refuse_without_login(jobs: JobTrail, host: str) -> None:
