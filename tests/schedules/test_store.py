@@ -101,6 +101,7 @@ def test_the_outcome_of_a_job_is_kept_only_while_it_is_the_last(store, row):
     job = new_id()
     store.write(lambda conn: schedules.change(conn, row, NOON, {"last_job": job}))
     assert store.write(lambda conn: schedules.settle(conn, read(store), "failed", 1))
+    assert not store.write(lambda conn: schedules.settle(conn, read(store), "failed", 2))
     assert not store.write(lambda conn: schedules.settle(conn, replace(read(store), last_job=new_id()), "completed", 0))
     assert (read(store).last_outcome, read(store).failures_in_row) == ("failed", 1)
 

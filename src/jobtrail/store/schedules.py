@@ -204,7 +204,7 @@ def put_off(conn: Connection, row: ScheduleRow, due_at: datetime | None) -> None
 
 def settle(conn: Connection, row: ScheduleRow, outcome: str, failures: int) -> bool:
     """Keep how the last job ended."""
-    same = (schedules.c.id == row.id) & (schedules.c.last_job == row.last_job)
+    same = (schedules.c.id == row.id) & (schedules.c.last_job == row.last_job) & schedules.c.last_outcome.is_(None)
     settled = update(schedules).where(same).values(last_outcome=outcome, failures_in_row=failures)
     return conn.execute(settled).rowcount == 1
 
