@@ -129,6 +129,7 @@ def slots_of(jobs):
 SERVERS = [("uvicorn", "sqlite_url"), ("gunicorn", "postgres_url"), ("gunicorn --preload", "postgres_url")]
 
 
+@pytest.mark.timeout(150)
 @pytest.mark.parametrize(("name", "where"), SERVERS, ids=[name for name, _ in SERVERS])
 def test_c09_c10_four_web_workers_run_each_slot_once_while_leaders_are_killed(name, where, request, tmp_path):
     url = request.getfixturevalue(where)
@@ -154,6 +155,7 @@ def worker():
     return [sys.executable, "-m", "jobtrail", "worker"]
 
 
+@pytest.mark.timeout(150)
 def test_a_kill_in_the_middle_of_a_thousand_schedules_loses_and_doubles_none(url, tmp_path):
     """From one second to one month; the process is killed while it fires, and another one goes on."""
     with contextlib.closing(JobTrail(url)) as jobs:
