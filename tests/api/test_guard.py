@@ -14,6 +14,12 @@ SUBMIT = {"task": "add", "args": {"a": 1}}
 FOREIGN = "https://evil.example"
 
 
+@pytest.fixture
+def url(sqlite_url):
+    """One database: nothing here depends on which it is."""
+    return sqlite_url
+
+
 def test_c37_a_route_without_a_rule_is_closed_even_to_an_admin(app_jobs):
     app = app_jobs.asgi()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from api_app import add_tasks, problem
@@ -19,6 +20,12 @@ OPEN = {
 }  # fmt: skip
 
 LOOKS = {"/api/schedules/preview", "/api/units/preview"}  # asked with a body, and change nothing
+
+
+@pytest.fixture
+def url(sqlite_url):
+    """One database: nothing here depends on which it is."""
+    return sqlite_url
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +215,15 @@ def test_without_a_built_console_one_line_says_how_to_build_it(clients, tmp_path
 
     monkeypatch.setattr(server, "STATIC", tmp_path)
     assert "The console is not built" in clients().get("/").text
+
+
+def test_every_route_stands_in_the_reference(app):
+    page = (Path(__file__).parents[2] / "docs/reference/api.md").read_text("utf-8")
+    lines = [
+        f"| `{method.upper()} {path}` | {one['x-role']} | {one['summary'][0].lower()}{one['summary'][1:]} |"
+        for path, method, one in operations(app.openapi())
+    ]
+    assert [line for line in lines if line not in page] == [], "lines to be added to docs/reference/api.md"
+    told = re.findall(r"^\| `([A-Z]+ /\S+)` \|", page, flags=re.MULTILINE)
+    known = {line.split("`")[1] for line in lines}
+    assert [route for route in told if route not in known and "WebSocket" not in route] == []
