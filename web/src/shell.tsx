@@ -1,7 +1,7 @@
 /* What stands around every page: where one can go, whether it is live, language, light or dark, who one is. */
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { useLive } from "./api/live";
+import { useLive, useTopic } from "./api/live";
 import { useCounts, useMe } from "./api/queries";
 import { type Key, speak, useSpeech } from "./i18n";
 import { useKeys } from "./lib/keys";
@@ -50,6 +50,7 @@ function Mark() {
 function Side() {
   const { t } = useSpeech();
   const counts = useCounts();
+  useTopic("stats", {});
   const [open, setOpen] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const more = useRef<HTMLButtonElement>(null);

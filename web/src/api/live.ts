@@ -1,6 +1,8 @@
-/* News from the server: one socket for this page; what it says makes the looks of the page fresh. */
-import { useEffect } from "react";
+/* News from the server: one socket for this page. What it says goes into what is shown, or has it asked for again. */
+import type { QueryClient } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
 import { value } from "../lib/store";
+import { applied } from "./apply";
 
 export interface LiveState {
   state: "starting" | "live" | "held" | "lost";
@@ -8,22 +10,157 @@ export interface LiveState {
   since: number | null;
 }
 
+export interface News {
+  type: string;
+  id: string;
+  parts?: Record<string, unknown>;
+  gone?: string[];
+  order?: string[];
+}
+
+type Words = Record<string, string | number>;
+
+const SOON = 3000; // ms between looks while there is no news
+const SELDOM = 15_000; // and while there is
+const PATIENCE = 45_000;
+const LOGGED_OUT = 4401;
+
 const live = value<LiveState>({ state: "starting", waiting: 0, since: null });
-export const pace = value<number>(3000);
+export const pace = value<number>(SOON);
+
+const topics = new Map<string, { topic: string; words: Words; watchers: number }>();
+const bells = new Map<string, number>();
+const hearers = new Set<() => void>();
+let held: number | null = null;
+let socket: WebSocket | null = null;
+let client: QueryClient | null = null;
+let tries = 0;
+let heard = 0;
+let missed = false;
 
 export const useLive = () => live.use();
 
+/** Rows that stand still while one selects: so many changes wait; null lets go. */
 export function hold(waiting: number | null): void {
+  held = waiting;
   const now = live.get();
-  if (waiting === null) {
-    if (now.state === "held") live.set({ ...now, state: "live", waiting: 0 });
-  } else live.set({ ...now, state: "held", waiting });
+  if (now.state === "live" || now.state === "held")
+    live.set({ ...now, state: waiting === null ? "live" : "held", waiting: waiting ?? 0 });
 }
 
-export function useTopic(_name: string, _params: Record<string, string> | null): void {
-  useEffect(() => {}, []);
+function say(words: Record<string, unknown>): void {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(words));
 }
 
-export function useNews(_topic: string): number {
-  return 0;
+function subscribe(id: string): void {
+  const found = topics.get(id);
+  if (found) say({ type: "subscribe", id, topic: found.topic, ...found.words });
+}
+
+/** Watch a topic while the component is there; null watches nothing. */
+export function useTopic(topic: string, words: Words | null): void {
+  const id = words === null ? null : `${topic} ${JSON.stringify(words)}`;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id holds topic and words
+  useEffect(() => {
+    if (id === null || words === null) return;
+    const found = topics.get(id);
+    if (found) found.watchers += 1;
+    else {
+      topics.set(id, { topic, words, watchers: 1 });
+      subscribe(id);
+    }
+    return () => {
+      const mine = topics.get(id);
+      if (!mine) return;
+      mine.watchers -= 1;
+      if (mine.watchers > 0) return;
+      topics.delete(id);
+      say({ type: "unsubscribe", id });
+    };
+  }, [id]);
+}
+
+/** A number that rises when there is news of this name. */
+export function useNews(name: string): number {
+  return useSyncExternalStore(
+    (hearer) => {
+      hearers.add(hearer);
+      return () => hearers.delete(hearer);
+    },
+    () => bells.get(name) ?? 0,
+  );
+}
+
+function ring(name: string): void {
+  bells.set(name, (bells.get(name) ?? 0) + 1);
+  for (const hearer of hearers) hearer();
+}
+
+/** Connect, and connect again whenever the line is lost. */
+export function begin(queries: QueryClient): void {
+  if (client) return;
+  client = queries;
+  connect();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden || !missed) return;
+    missed = false;
+    void client?.invalidateQueries();
+  });
+  window.setInterval(watch, 10_000);
+}
+
+function connect(): void {
+  const place = new URL("api/live", document.baseURI);
+  place.protocol = place.protocol === "https:" ? "wss:" : "ws:";
+  place.search = "";
+  place.hash = "";
+  const made = new WebSocket(place);
+  socket = made;
+  made.onmessage = (event) => {
+    heard = Date.now();
+    take(JSON.parse(String(event.data)) as News);
+  };
+  made.onclose = (event) => {
+    if (socket === made) lost(event.code);
+  };
+}
+
+function take(news: News): void {
+  if (news.type === "hello") greeted();
+  if (news.type !== "snapshot" && news.type !== "change") return;
+  const topic = topics.get(news.id);
+  if (!topic || !client) return;
+  if (document.hidden) {
+    missed = true;
+    return;
+  }
+  applied(client, topic.topic, topic.words, news, ring);
+}
+
+function greeted(): void {
+  const again = live.get().since !== null;
+  tries = 0;
+  live.set({ state: held === null ? "live" : "held", waiting: held ?? 0, since: null });
+  pace.set(SELDOM);
+  for (const id of topics.keys()) subscribe(id);
+  if (again) void client?.invalidateQueries();
+}
+
+/** What was seen last stays, and says of when it is. */
+function lost(code: number): void {
+  socket = null;
+  pace.set(SOON);
+  const now = live.get();
+  if (now.state !== "lost") live.set({ state: "lost", waiting: 0, since: heard || Date.now() });
+  if (code === LOGGED_OUT) void client?.invalidateQueries({ queryKey: ["me"] });
+  const wait = Math.min(10_000, 500 * 2 ** tries) * (0.7 + Math.random() * 0.6);
+  tries += 1;
+  window.setTimeout(connect, wait);
+}
+
+/** A line that is silent for long is dead, whatever the browser thinks of it. */
+function watch(): void {
+  if (!socket || socket.readyState !== WebSocket.OPEN) return;
+  if (Date.now() - heard > PATIENCE) socket.close();
+  else say({ type: "ping" });
 }

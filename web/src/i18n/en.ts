@@ -356,7 +356,7 @@ export const en = {
   "log.none": "Nothing was logged yet. What the task says with logging stands here.",
   "log.dropped": "{n} lines dropped here",
   "kin.title": "Lineage",
-  "kin.first": "first telling",
+  "kin.first": "first run",
   "kin.this": "{mode}: this job",
   "kin.none": "No re-run of it yet",
   "mode.full": "in full",
@@ -746,4 +746,5 @@ export const en = {
   "bulk.left": "{n} left alone:",
   "bulk.more": "The newest {n} are meant; the filter names older ones too.",
   "bulk.safe": "One job does it, shows its progress and can be stopped. Pressing twice doubles nothing.",
+  "items.since": "These have come in since, through a later job.",
 };

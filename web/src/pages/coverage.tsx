@@ -1,11 +1,11 @@
 /* Coverage: what is loaded, what is missing? Sources by periods; a gap is a hole; a range becomes a backfill. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
 import type { Grid, UnitFiles } from "../api/types";
 import { useSpeech } from "../i18n";
 import { type Area, area, beside, type Place, shown, type Zoom } from "../lib/grid";
+import { kept } from "../lib/store";
 import { Backfill } from "../parts/backfill";
 import { Card, Choice, Empty, Icon, IconButton, Waiting } from "../parts/basic";
 import { Board } from "../parts/board";
@@ -13,12 +13,19 @@ import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
 import { UnitFileTable } from "../parts/unitfiles";
 
+const lastTask = kept("jobtrail.coverage", "");
+
 export function Coverage() {
   const { t } = useSpeech();
   usePlace({ text: t("nav.coverage") });
   const asked = useSearch({ from: "/coverage" });
   const tasks = useLook<{ tasks: string[] }>("units/tasks", {}, { every: 30_000 });
-  const task = asked.task ?? tasks.data?.tasks[0];
+  const last = lastTask.use();
+  const known = tasks.data?.tasks ?? [];
+  const task = asked.task ?? (known.includes(last) ? last : known[0]);
+  useEffect(() => {
+    if (asked.task) lastTask.set(asked.task);
+  }, [asked.task]);
   if (tasks.error) return <ProblemNote problem={tasks.error} onRetry={() => void tasks.refetch()} />;
   if (!tasks.data) return <Waiting />;
   if (!task)
@@ -38,14 +45,14 @@ function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
   const zoom: Zoom = asked.zoom === "year" || asked.zoom === "day" ? asked.zoom : "month";
   const [range, setRange] = useState<{ from: Place; to: Place } | null>(null);
   const [source, setSource] = useState("");
-  useTopic("units", { task });
   const query = useLook<Grid>("units", { task, zoom, ...shown(zoom, asked.at), source, limit: 200 }, { every: 5000 });
   const files = useLook<UnitFiles>("units/files", { task }, { every: 15_000 });
   const grid = query.data;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a range belongs to what is shown
   useEffect(() => setRange(null), [task, zoom, asked.at, source]);
   const selected: Area | null = range ? area(range.from, range.to) : null;
-  const onlyFiles = grid !== undefined && grid.rows.length === 0 && (files.data?.files.length ?? 0) > 0;
+  const nothing = grid?.rows.every((row) => row.cells.length === 0) ?? false;
+  const onlyFiles = nothing && asked.at === undefined && (files.data?.files.length ?? 0) > 0;
   return (
     <>
       <CoverageHead task={task} tasks={tasks} zoom={zoom} grid={grid} source={source} onSource={setSource} />

@@ -1,6 +1,5 @@
 /* Errors: by their cause, the newest first, and when they came in which task. */
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
 import type { ErrorMatrix, Errors as Found } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -15,7 +14,6 @@ type Since = "24" | "168" | "720";
 export function Errors() {
   const { t, count, moment, span } = useSpeech();
   usePlace({ text: t("nav.errors") });
-  useTopic("stats", {});
   const navigate = useNavigate();
   const asked = useSearch({ from: "/errors" }).since;
   const since: Since = asked === "24" || asked === "720" ? asked : "168";

@@ -28,11 +28,11 @@ export function Job() {
   const { id } = useParams({ from: "/jobs/$id" });
   const { t } = useSpeech();
   const [ended, setEnded] = useState(false);
-  const query = useLook<JobWhole>(`jobs/${id}`, {}, { keep: false, every: ended ? 15_000 : 2000 });
+  const query = useLook<JobWhole>(`jobs/${id}`, {}, { keep: false, every: ended ? 15_000 : 4000 });
   const job = query.data;
   const final = job ? isFinal(job.status) : false;
   useEffect(() => setEnded(final), [final]);
-  useTopic("job", { id: job?.id ?? id });
+  useTopic("job", job ? { job: job.id } : null);
   usePlace({ text: t("nav.jobs"), to: "/jobs" }, { text: job ? titleOf(job, (text) => text) : tail(id) });
   if (query.error && !job) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
   if (!job) return <Waiting />;

@@ -58,7 +58,7 @@ export function Jobs() {
   const { query, rows, waiting, first } = useJobs(q, frozen);
   const now = useNow();
   usePlace({ text: t("nav.jobs") });
-  useTopic("jobs", frozen ? null : { q });
+  useTopic("jobs", { filter: q, limit: PAGE });
   useEffect(() => hold(frozen ? waiting : null), [frozen, waiting]);
   useEffect(() => () => hold(null), []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter is another list

@@ -20,6 +20,8 @@ export function Overview() {
   const { t } = useSpeech();
   usePlace({ text: t("nav.overview") });
   useTopic("stats", {});
+  useTopic("needs", {});
+  useTopic("workers", {});
   const needs = useLook<Needs>("stats/needs");
   const stats = useLook<Now>("stats");
   const number = needs.data?.needs.length ?? 0;

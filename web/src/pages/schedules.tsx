@@ -33,7 +33,7 @@ export function ScheduleState({ one }: { one: ScheduleLine }) {
 export function Schedules() {
   const { t } = useSpeech();
   usePlace({ text: t("nav.schedules") });
-  useTopic("stats", {});
+  useTopic("schedules", {});
   const may = useMay("admin");
   const [adding, setAdding] = useState(false);
   const query = useLook<ScheduleList>("schedules");

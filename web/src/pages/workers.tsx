@@ -18,7 +18,7 @@ import { useActor } from "../parts/status";
 export function Workers() {
   const { t } = useSpeech();
   usePlace({ text: t("nav.workers") });
-  useTopic("stats", {});
+  useTopic("workers", {});
   const query = useLook<All>("workers", { limit: 50 });
   const found = query.data;
   const [old, setOld] = useState(false);

@@ -95,6 +95,7 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
   if (query.error) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Waiting />;
   const found = query.data.pages.flatMap((page) => page.items);
+  if (found.length === 0) return <p className="calm">{t("items.since")}</p>;
   const rows = found.slice(0, size);
   const more = () => {
     setSize(size + 100);
