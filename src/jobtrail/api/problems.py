@@ -50,9 +50,9 @@ class Problem(Exception):
         self.headers = dict(headers or {})
         self.more = more
 
-    def response(self) -> Response:
-        """As it is sent."""
-        body = {
+    def body(self) -> dict[str, Any]:
+        """What is told."""
+        return {
             "type": f"urn:jobtrail:problem:{self.code}",
             "title": _title(self.status),
             "status": self.status,
@@ -60,7 +60,10 @@ class Problem(Exception):
             "detail": mask_urls(self.detail),
             **self.more,
         }
-        content = json.dumps(body, default=str)
+
+    def response(self) -> Response:
+        """As it is sent."""
+        content = json.dumps(self.body(), default=str)
         return Response(content, self.status, {**SAFE, **self.headers}, media_type=MEDIA_TYPE)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from jobtrail.job.model import Status
 
@@ -86,6 +86,16 @@ def after(conn: Connection, event_id: int, *, limit: int = 1000) -> list[Event]:
     """Lines after an id, oldest first; late commits may appear behind it (readers overlap by time)."""
     found = conn.execute(select(events).where(events.c.id > event_id).order_by(events.c.id).limit(limit))
     return _read(found)
+
+
+def newest_of_job(conn: Connection, job_id: str) -> int:
+    """The number of the last line of one job, 0 where it has none."""
+    return int(conn.execute(select(func.max(events.c.id)).where(events.c.job_id == job_id)).scalar() or 0)
+
+
+def by_ids(conn: Connection, ids: list[int]) -> list[Event]:
+    """These lines, oldest first."""
+    return _read(conn.execute(select(events).where(events.c.id.in_(ids)).order_by(events.c.id))) if ids else []
 
 
 def _read(rows: Iterable[Any]) -> list[Event]:

@@ -332,6 +332,12 @@ def find(conn: Connection, text: str, *, now: datetime, limit: int = 100, before
     return Page([_read(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None)
 
 
+def line(conn: Connection, job_id: str) -> ListRow | None:
+    """One job as a list shows it."""
+    row = conn.execute(select(*_LIGHT).where(jobs.c.id == job_id)).first()
+    return None if row is None else _read(row)
+
+
 def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> Counted:
     """How many jobs a filter names, exact up to ``cap``.
 
