@@ -76,7 +76,7 @@ function Side() {
     { to: "/audit", text: "nav.audit", icon: "audit" },
   ];
   return (
-    <div className="side">
+    <aside className="side" aria-label="jobtrail">
       <Link className="brand" to="/">
         <Mark />
         <span>
@@ -110,7 +110,7 @@ function Side() {
         </ul>
       </nav>
       <SideFoot />
-    </div>
+    </aside>
   );
 }
 

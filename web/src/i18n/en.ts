@@ -747,4 +747,11 @@ export const en = {
   "bulk.more": "The newest {n} are meant; the filter names older ones too.",
   "bulk.safe": "One job does it, shows its progress and can be stopped. Pressing twice doubles nothing.",
   "items.since": "These have come in since, through a later job.",
+  "past.pending": "Pending",
+  "past.running": "Running",
+  "past.cancelling": "Cancelling",
+  "past.awaiting_input": "Awaiting input",
+  "past.awaiting_mapping": "Awaiting mapping",
+  "past.interrupted": "Interrupted",
+  "job.newer": "A newer job of this work tells its truth now:",
 };

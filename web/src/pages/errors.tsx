@@ -122,7 +122,7 @@ function Matrix({ hours }: { hours: number }) {
   const most = Math.max(1, ...found.cells.map((cell) => cell.jobs));
   return (
     <Card title={t("matrix.title")} sub={t("matrix.sub", { span: span(found.seconds) })}>
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={t("matrix.title")}>
+      <div className="scroll-x" tabIndex={0} role="group" aria-label={t("matrix.title")}>
         <table className="t rows matrix">
           <thead>
             <tr>

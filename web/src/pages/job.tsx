@@ -1,5 +1,5 @@
 /* One job: what happened, and what can I do? The verdict, then the road, then the evidence. */
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
@@ -9,7 +9,7 @@ import { tail } from "../lib/format";
 import { useKeys } from "../lib/keys";
 import { useNow } from "../lib/pulse";
 import { isFinal, isWaiting } from "../lib/words";
-import { Actions, mainAction, useAct } from "../parts/actions";
+import { Actions, mainAction, newer, useAct } from "../parts/actions";
 import { AnswerCard } from "../parts/answercard";
 import { Attempts } from "../parts/attempts";
 import { Button, Waiting } from "../parts/basic";
@@ -45,11 +45,12 @@ function titleOf(job: JobWhole, period: (text: string) => string): string {
 }
 
 function Whole({ job }: { job: JobWhole }) {
-  const { period, tWord } = useSpeech();
+  const { t, period, tWord } = useSpeech();
   const now = useNow();
   const navigate = useNavigate();
   const act = useAct(job);
   const main = mainAction(job);
+  const newest = newer(job);
   const title = titleOf(job, period);
   const answer = useRef<HTMLDivElement>(null);
   const start = (name: string) => {
@@ -67,6 +68,14 @@ function Whole({ job }: { job: JobWhole }) {
             {title !== job.task && <span className="soft mono">{job.task}</span>}
           </div>
           <Verdict job={job} now={now} />
+          {newest && (
+            <p className="small soft">
+              {t("job.newer")}{" "}
+              <Link to="/jobs/$id" params={{ id: newest }}>
+                …{tail(newest)}
+              </Link>
+            </p>
+          )}
         </div>
         {main && (
           <Button look="primary" icon={act.icon(main.name)} press="r" onClick={() => start(main.name)}>

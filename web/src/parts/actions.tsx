@@ -29,12 +29,18 @@ const DANGER = new Set(["cancel", "force"]);
 const MAIN = ["answer", "rerun_failed_items", "retry", "force", "cancel", "run_now"];
 const SHOWN_WHEN_OFF = new Set(["cancel", "retry"]);
 
+/** The job that tells the truth of this unit now, where that is another one. */
+export function newer(job: JobWhole): string | null {
+  const found = job.unit_of?.active ?? job.unit_of?.job ?? null;
+  return found === job.id ? null : found;
+}
+
 /** The one thing that is most likely wanted; none where all is well. */
 export function mainAction(job: JobWhole): Action | null {
   const allowed = job.actions.filter((one) => one.allowed);
   const wanted =
     job.status === "running" || job.status === "pending" ? MAIN.filter((name) => name !== "run_now") : MAIN;
-  if (job.status === "completed" || job.status === "cancelled") return null;
+  if (job.status === "completed" || job.status === "cancelled" || newer(job)) return null;
   for (const name of wanted) {
     const found = allowed.find((one) => one.name === name && !(name === "rerun_failed_items" && !one.count));
     if (found) return found;

@@ -181,7 +181,7 @@ function Numbers({ props }: { props: ChartProps }) {
   const { moment } = useSpeech();
   const top = (place: number, index: number) => props.lines[place]?.values[index] ?? null;
   return (
-    <div className="scroll-x chart-numbers" tabIndex={0} role="region" aria-label={props.title}>
+    <div className="scroll-x chart-numbers" tabIndex={0} role="group" aria-label={props.title}>
       <table className="t rows">
         <thead>
           <tr>

@@ -297,7 +297,7 @@ function Preview({ editor, filled }: { editor: Editor; filled: Filled }) {
   if (lines.length === 0) return null;
   return (
     <Card title={t("map.preview")} sub={t("map.preview.sub", { n: lines.length })}>
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={t("map.preview")}>
+      <div className="scroll-x" tabIndex={0} role="group" aria-label={t("map.preview")}>
         <table className="t rows">
           <thead>
             <tr>

@@ -93,7 +93,7 @@ function Stop({ one, now, last, job }: { one: Station; now: number; last: boolea
         <Icon of={one.status === "created" ? "plus" : shapeOf(one.status)} />
       </span>
       <b>
-        {tWord("status", one.status)}
+        {tWord(one.until !== null && one.status !== "created" ? "past" : "status", one.status)}
         {timed && ` ${span(length)}`}
       </b>
       <time dateTime={one.at} title={full(one.at)}>

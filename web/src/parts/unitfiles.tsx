@@ -17,7 +17,7 @@ export function UnitFileTable({ files }: { files: UnitFiles["files"] }) {
   const { t, num, moment } = useSpeech();
   return (
     <Card title={t("files.title")} sub={t("files.sub")}>
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={t("files.title")}>
+      <div className="scroll-x" tabIndex={0} role="group" aria-label={t("files.title")}>
         <table className="t cards stack">
           <thead>
             <tr>

@@ -111,7 +111,9 @@ function Partly({ job }: { job: JobWhole }) {
             why: one.reason ?? one.key,
             key: one.key,
           })
-        : job.note}
+        : failed > 0
+          ? t("road.partial", { n: failed })
+          : job.note}
     </>
   );
 }

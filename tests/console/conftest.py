@@ -1,0 +1,60 @@
+"""A browser, a server with its worker, and pages; where there is no browser or no built console the tests are skipped."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import console_site as site
+import pytest
+from services import skip_or_fail
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser of this machine, started once."""
+    if importlib.util.find_spec("playwright") is None:
+        skip_or_fail("playwright is not installed")
+    path = site.browser_path()
+    if path is None:
+        pytest.skip("there is no chromium on this machine")
+    if not (site.STATIC / "index.html").is_file():
+        pytest.skip("the console is not built: make console")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A server with a worker, on SQLite, for the tests of one file."""
+    with site.running(tmp_path_factory.mktemp("console")) as running:
+        yield running
+
+
+@pytest.fixture
+def browse(chromium):
+    """Opens pages; an error in one of them fails the test."""
+    problems, contexts = [], []
+
+    def open_page(address: str, **options):
+        context = chromium.new_context(**({"viewport": {"width": 1360, "height": 900}, "locale": "en-US"} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+        page.on("console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def _is_problem(message) -> bool:
+    # What the network says of a server that is stopped on purpose, or of a refusal that the page shows, is no error of the page.
+    return message.type == "error" and "Failed to load resource" not in message.text and "WebSocket" not in message.text
