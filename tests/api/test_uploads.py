@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from api_app import problem
 
+from jobtrail.config import Settings, from_environment
 from jobtrail.engine import uploads
-from jobtrail.errors import InvalidFile
+from jobtrail.errors import InvalidFile, InvalidOption
 from jobtrail.testing import drain
 
 CONTENT = b"tailnum,year\nN1,2013\n"
@@ -87,6 +88,16 @@ def test_a_file_that_is_too_large_is_refused_and_nothing_is_left(make_jobs, tmp_
     assert list((tmp_path / "small").iterdir()) == []
 
 
+def test_a_disk_that_is_full_is_said_so_and_nothing_is_left(app_jobs, client, monkeypatch):
+    def full(_self, _data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(uploads.Incoming, "write", full)
+    told = problem(client.post("/api/files?name=a", content=b"x"), 507, "not-kept")
+    assert told["detail"] == "the file could not be kept: No space left on device"
+    assert list(folder_of(app_jobs).iterdir()) == []
+
+
 def test_without_a_place_for_them_uploads_are_refused_in_words(make_jobs, url):
     from starlette.testclient import TestClient
 
@@ -111,11 +122,11 @@ def test_only_what_lies_below_a_root_can_be_named(tmp_path):
     roots = (str(root),)
     for allowed in ("sub/a.csv", str(root / "sub/a.csv"), "inner.csv"):
         assert uploads.below(roots, allowed).path == str(root / "sub/a.csv")
-    words = set()
-    for other in ("../incoming-other/b.csv", str(outside / "b.csv"), "link.csv", "none.csv", "/etc/passwd", "sub", "", "\0"):
+    words: set[str] = set()
+    for other in ("../incoming-other/b.csv", str(outside / "b.csv"), "link.csv", "none.csv", "/etc/passwd", "sub", "", "\0", "x" * 300):
         with pytest.raises(InvalidFile) as caught:
             uploads.below(roots, other)
-        words.add(str(caught.value).replace(f"'{other}'", "it"))
+        words.add(str(caught.value).replace(f"'{other[:200]}'", "it"))
     assert len(words) == 1  # whether it is there or not, the answer is the same
 
 
@@ -177,3 +188,18 @@ def test_upkeep_sweeps(app_jobs, client, monkeypatch):
     one._store, one._settings, one._pruned_at = app_jobs.store, app_jobs.settings, float("-inf")
     one._forget(0.0)
     assert swept == [(app_jobs.store, app_jobs.settings)]
+
+
+# -- settings --------------------------------------------------------------------------------------------
+
+
+def test_where_files_may_lie_is_a_setting(monkeypatch, tmp_path):
+    base = Settings().with_values(upload_folder=tmp_path, input_roots=[tmp_path, "incoming"])
+    assert (base.upload_folder, base.input_roots) == (str(tmp_path), (str(tmp_path), "incoming"))
+    monkeypatch.setenv("JOBTRAIL_UPLOAD_FOLDER", "/srv/up")
+    monkeypatch.setenv("JOBTRAIL_INPUT_ROOTS", os.pathsep.join(["/a", "/b"]))
+    told = from_environment(base)
+    assert (told.upload_folder, told.input_roots) == ("/srv/up", ("/a", "/b"))
+    for wrong in ({"upload_folder": 3}, {"upload_folder": ["/a"]}, {"input_roots": 3}, {"input_roots": [""]}, {"upload_limit": 0}):
+        with pytest.raises(InvalidOption):
+            base.with_values(**wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -11,6 +12,7 @@ from jobtrail.engine import uploads
 from jobtrail.store import actions
 
 from .guard import Who, also, needs, routes, takes_files
+from .problems import Problem
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def make(desk: Desk) -> APIRouter:
         operation_id="uploadFile",
         summary="Hand over a file",
         status_code=201,
-        responses=also(413),
+        responses=also(413, 507),
         description="The body is the file itself, whatever its type.",
         openapi_extra={
             "requestBody": {
@@ -61,7 +63,7 @@ def make(desk: Desk) -> APIRouter:
 async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploaded:
     settings = desk.jobs.settings
     folder = await desk.call(uploads.folder_of, settings, desk.store)
-    incoming = await desk.call(uploads.Incoming, folder, name, settings.upload_limit)
+    incoming = await desk.call(_begin, folder, name, settings.upload_limit)
     try:
         gathered = bytearray()
         async for data in request.stream():
@@ -71,11 +73,23 @@ async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploa
                 gathered.clear()
         await desk.call(incoming.write, bytes(gathered))
         found = await desk.call(incoming.finish)
+    except OSError as error:
+        incoming.abandon()
+        message = f"the file could not be kept: {error.strerror or error}"
+        raise Problem(507, "not-kept", message) from error
     except BaseException:  # also a client that has gone
         incoming.abandon()
         raise
     await desk.call(_record, desk, found, actor)
     return Uploaded(upload=found.id, name=found.file.name, size=found.file.size, sha256=found.file.sha256)
+
+
+def _begin(folder: Path, name: str, limit: int) -> uploads.Incoming:
+    try:
+        return uploads.Incoming(folder, name, limit)
+    except OSError as error:
+        message = f"no file can be kept in {folder}: {error.strerror or error}"
+        raise Problem(507, "not-kept", message) from error
 
 
 def _record(desk: Desk, found: uploads.Upload, actor: str) -> None:

@@ -97,6 +97,7 @@ _MEANS = {
     413: "It is too large.",
     422: "What was sent does not fit; `errors` says where.",
     429: "Too often.",
+    507: "It could not be kept.",
     503: "The database is away, or the search took too long.",
 }
 

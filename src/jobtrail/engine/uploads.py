@@ -150,13 +150,20 @@ def below(roots: Iterable[str], path: str) -> FileInput:
     allowed = [Path(root).absolute() for root in roots]
     for root in allowed if path.isprintable() else ():
         found = (root / path).resolve()
-        if found.is_relative_to(root.resolve()) and found.is_file():
+        if found.is_relative_to(root.resolve()) and _is_file(found):
             return files.inspect(found)
     where = ", ".join(str(root) for root in allowed)
     message = "no file of the server may be named here: upload it, or set input_roots"
     if allowed:
         message = f"'{path[:200]}' is no file below {where}"
     raise InvalidFile(message)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, say
+        return False
 
 
 # -- what nobody needs any more ------------------------------------------------------------------------
