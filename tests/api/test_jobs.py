@@ -298,6 +298,24 @@ def test_c17_no_secret_is_in_any_answer(app_jobs, client):
     assert app_jobs.get(new).arguments["password"] == SECRET  # the job itself has the true value
 
 
+def test_c17_what_a_task_marks_is_masked_in_its_questions_too(app_jobs, client):
+    @app_jobs.task(secret={"pin"})
+    def asks_pin(ctx):
+        schema = {"type": "object", "properties": {"pin": {"type": "string"}, "password": {"type": "string"}}}
+        return ctx.ask("pin", "Which?", schema)["pin"]
+
+    job = asks_pin.enqueue()
+    drain(app_jobs)
+    (asked,) = client.get(f"/api/jobs/{job.id}").json()["questions"]
+    answer = client.post(f"/api/questions/{asked['id']}/answer", json={"value": {"pin": SECRET, "password": SECRET}})
+    assert answer.status_code == 200, answer.text
+    for told in (answer, client.get(f"/api/questions/{asked['id']}"), client.get(f"/api/jobs/{job.id}")):
+        assert SECRET not in told.text
+        assert MASK in told.text
+    drain(app_jobs)
+    assert job.refresh().result() == SECRET
+
+
 # -- what is inside ------------------------------------------------------------------------------------
 
 

@@ -45,7 +45,7 @@ def make(desk: Desk) -> APIRouter:
     )
     @needs("viewer")
     async def one(question: str) -> shapes_questions.Question:
-        return await desk.read(_one, whole(question, "question"))
+        return await desk.read(_one, desk, whole(question, "question"))
 
     @router.post(
         "/questions/{question}/answer",
@@ -69,13 +69,13 @@ def read_inbox(conn: Connection, now: datetime, *, limit: int = 100) -> shapes_q
     return shapes_questions.Inbox(questions=[shapes_questions.line(*one) for one in found], count=count, now=now)
 
 
-def _one(conn: Connection, question: str) -> shapes_questions.Question:
+def _one(conn: Connection, desk: Desk, question: str) -> shapes_questions.Question:
     row = questions.get(conn, question)
     job = None if row is None else jobs.get(conn, row.job_id)
     if row is None or job is None:
         message = f"there is no question {question}"
         raise NotFound(message)
-    return shapes_questions.question(row, job)
+    return shapes_questions.question(row, job, desk.marked(job.task))
 
 
 def _answer(desk: Desk, question: str, given: Answer, actor: str) -> shapes_questions.Question:
@@ -89,4 +89,4 @@ def _answer(desk: Desk, question: str, given: Answer, actor: str) -> shapes_ques
         raise AnswerRefused({path: "is masked: say what it is"})
     answers.answer(desk.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
     with desk.store.read() as conn:
-        return _one(conn, question)
+        return _one(conn, desk, question)

@@ -102,28 +102,29 @@ def _line(row: QuestionRow, job: JobRow | Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def question(row: QuestionRow, job: JobRow | Any) -> Question:
-    """A question whole."""
+def question(row: QuestionRow, job: JobRow | Any, marked: frozenset[str] = frozenset()) -> Question:
+    """A question whole; ``marked`` are names that are secret because the task says so."""
     return Question(
-        **_line(row, job), form=folded(parsed(row.schema)), mapping=_mapping(row), default=masked(parsed(row.default)),
-        remember=row.remember, state=row.state, answer=masked(parsed(row.answer)), actor=row.actor,
+        **_line(row, job), form=folded(parsed(row.schema)), mapping=_mapping(row, marked),
+        default=masked(parsed(row.default), marked), remember=row.remember, state=row.state,
+        answer=masked(parsed(row.answer), marked), actor=row.actor,
         reason=plain(row.reason), closed_at=row.closed_at,
     )  # fmt: skip
 
 
-def _mapping(row: QuestionRow) -> MappingEditor | None:
+def _mapping(row: QuestionRow, marked: frozenset[str]) -> MappingEditor | None:
     detail = parsed(row.detail)
     if not isinstance(detail, dict) or "targets" not in detail:
         return None
     known = Target.model_fields
     return MappingEditor(
-        columns=[Column(name=one["name"], samples=_samples(one)) for one in detail["columns"]],
+        columns=[Column(name=one["name"], samples=_samples(one, marked)) for one in detail["columns"]],
         targets=[Target(**{name: one.get(name) for name in known}) for one in detail["targets"]],
         proposal=detail.get("proposal") or {},
     )
 
 
-def _samples(column: dict[str, Any]) -> list[str]:
+def _samples(column: dict[str, Any], marked: frozenset[str]) -> list[str]:
     """A column that is named like a secret shows that it has values, not which."""
     samples = [str(plain(str(sample))) for sample in column.get("samples", ())]
-    return [MASK] * len(samples) if is_secret(column["name"]) else samples
+    return [MASK] * len(samples) if is_secret(column["name"], marked) else samples

@@ -223,7 +223,7 @@ def read(conn: Connection, desk: Desk, row: JobRow, person: Person) -> JobWhole:
         timeline=[_line(one) for one in story.timeline(row, trail)],
         attempts=[_attempt(one) for one in story.attempts(row, trail)],
         steps=[_step(one) for one in runs.steps_of(conn, row.ledger)],
-        questions=[shapes_questions.question(one, row) for one in questions.of_job(conn, row.id)],
+        questions=[shapes_questions.question(one, row, marked) for one in questions.of_job(conn, row.id)],
         submitted_by=_submitter(conn, row.submitter),
         actions=[Action(**offers.as_json(one)) for one in offers.offers(stands, person)],
     )
