@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select, tuple_
@@ -35,6 +36,7 @@ class Slot:
 
 
 COLUMNS = tuple(one.name for one in fields(Slot))
+_values = attrgetter(*COLUMNS)
 
 
 def put(conn: Connection, dialect: Dialect, rows: Sequence[Slot]) -> None:
@@ -134,9 +136,5 @@ def forget(conn: Connection, schedule_id: str) -> None:
     conn.execute(delete(slots).where(slots.c.schedule_id == schedule_id))
 
 
-def _values(row: Slot) -> tuple[object, ...]:
-    return tuple(getattr(row, name) for name in COLUMNS)
-
-
 def _read(row: Row[tuple[object, ...]]) -> Slot:
-    return Slot(*(getattr(row, name) for name in COLUMNS))
+    return Slot(*_values(row))
