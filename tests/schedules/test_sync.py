@@ -9,7 +9,7 @@ import pytest
 from ticking import NOON, Ticking, at
 from trails import count_rows
 
-from jobtrail import JobTrail
+from jobtrail import JobTrail, Plugin
 from jobtrail.errors import Conflict, InvalidArguments, InvalidOption, InvalidSchedule, NotFound, UnknownTask
 from jobtrail.schedules.rules import calendar, every
 
@@ -361,3 +361,27 @@ def test_secrets_among_the_arguments_are_hidden_wherever_they_are_told(make_jobs
         assert secret not in str(told)
     with pytest.raises(InvalidArguments, match="is masked: say what it is"):
         jobs.schedules.edit("mine", args={"password": {"new": "•••"}, "pin": 1})
+
+
+# -- plug-ins ------------------------------------------------------------------------------------------------
+
+
+def test_the_schedules_of_a_plug_in_are_stored_and_a_wrong_one_is_left_out_and_told(make_jobs, caplog):
+    plugin = Plugin("weather")
+
+    @plugin.schedule("every 6 hours", overlap="queue")
+    @plugin.task
+    def sync():
+        """Sync."""
+
+    @plugin.schedule("every 6 hours", args={"x": 1})
+    @plugin.task
+    def broken():
+        """Its schedule gives it what it does not take."""
+
+    plugin.schedule("every 1 hour")(sync)  # of the same name
+    jobs = make_jobs(plugins=[plugin])
+    jobs.schedules.sync()
+    (found,) = jobs.schedules.list()
+    assert (found.origin, found.task, found.definition.overlap) == ("plugin:weather", "weather.sync", "queue")
+    assert caplog.text.count("a schedule of the plug-in 'weather' is left out") == 2

@@ -113,12 +113,18 @@ class Declarations:
 
     def _from_plugins(self) -> Iterable[Declared]:
         """One that is wrong is left out and told: a plug-in must not keep the program's own from running."""
+        names = set(self._declared)
         for plugin, task_name, rule, options in self._of_plugins():
             given = dict(options)
             name, tz = given.pop("name", None), given.pop("tz", None)
             try:
                 task = self._service.tasks.get(task_name)
-                yield self.checked(task, name, declared(rule, tz, **given), f"plugin:{plugin}")
+                found = self.checked(task, name, declared(rule, tz, **given), f"plugin:{plugin}")
+                if found.name in names:
+                    message = f"there is another one called '{found.name}'"
+                    raise InvalidSchedule(message)
+                names.add(found.name)
+                yield found
             except JobTrailError as error:
                 _log.warning("a schedule of the plug-in '%s' is left out: %s", plugin, error)
 
