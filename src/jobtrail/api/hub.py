@@ -179,7 +179,8 @@ class Repeated:
     async def _rest(self, least: float) -> None:
         await asyncio.sleep(least)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._soon.wait(), max(self._every - least, 0.0))
+            async with asyncio.timeout(max(self._every - least, 0.0)):
+                await self._soon.wait()
         self._soon.clear()
 
     async def look(self) -> float:

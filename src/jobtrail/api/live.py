@@ -195,7 +195,8 @@ class Conversation:
             NOT_UNDERSTOOD: "not understood",
         }
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
-            await asyncio.wait_for(self._websocket.close(code, reasons.get(code)), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await self._websocket.close(code, reasons.get(code))
 
     async def _listen(self) -> int | None:
         while True:
@@ -244,7 +245,7 @@ class Conversation:
             leave()
 
     def _refuse(self, words: Mapping[str, Any], problem: Problem) -> None:
-        self._answer(type="error", id=str(words.get("id"))[:100], problem=problem.body())
+        self._answer(type="error", id=words.get("id"), problem=problem.body())
 
     def _answer(self, **told: Any) -> None:
         """An answer to what was just said."""
@@ -258,7 +259,8 @@ class Conversation:
             if message is None:
                 continue
             try:
-                await asyncio.wait_for(self._websocket.send_text(message), PATIENCE)
+                async with asyncio.timeout(PATIENCE):
+                    await self._websocket.send_text(message)
             except TimeoutError:
                 return TOO_SLOW
             except (WebSocketDisconnect, RuntimeError):

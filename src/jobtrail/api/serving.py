@@ -15,6 +15,7 @@ from jobtrail.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+UNREAD = 60  # seconds for which what was sent may stay unread
 DRAIN = 5  # seconds that open requests have at the end
 MESSAGE_LIMIT = 1 << 20  # bytes of one message of a WebSocket
 
@@ -70,6 +71,9 @@ def listen(host: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Whoever takes nothing for so long is cut off; what waits for them would be kept for ever.
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD * 1000)
         made.bind((host, port))
         made.listen(2048)
     except OSError as error:

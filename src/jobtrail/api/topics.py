@@ -63,7 +63,7 @@ class Look(Protocol):
 class Subscribe(Shape):
     """What a client wants to watch; ``id`` is its own name for it."""
 
-    id: str = Field(min_length=1, max_length=100)
+    id: str = Field(min_length=1, max_length=5000)
     topic: str = Field(max_length=100)
     filter: str = Field("", max_length=4000, description="Of the topic jobs.")
     limit: int = Field(50, ge=1, le=MOST_LINES, description="Of the topic jobs.")
