@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from jobtrail.job.masking import MASK, is_secret, masked
+
 from .text import clean, clean_lines, short
 from .views import mapping_json
 

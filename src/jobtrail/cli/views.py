@@ -6,9 +6,9 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.failure import mask_urls
+from jobtrail.job.masking import MASK, is_secret, masked
 from jobtrail.job.model import JobRow
 
-from jobtrail.job.masking import MASK, is_secret, masked
 from .text import clean, iso, short, tail
 
 if TYPE_CHECKING:
