@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from jobtrail.errors import InvalidSchedule
-from jobtrail.job.masking import restored
+from jobtrail.errors import InvalidArguments, InvalidSchedule
+from jobtrail.job.masking import left_masked, restored
 from jobtrail.schedules.rules import parse_rule
 from jobtrail.schedules.words import LANGUAGES, words
 
@@ -172,6 +172,10 @@ def _changing(router: APIRouter, desk: Desk) -> None:
     @needs("admin")
     async def add(new: NewSchedule, who: Who) -> shapes_schedules.ScheduleShape:
         said = {name: value for name, value in new.given().items() if value is not None or name == "grace"}
+        path = left_masked(said.get("args"), path="$.args")
+        if path is not None:
+            message = f"{path} is masked: say what it is"
+            raise InvalidArguments(message, path)
         await desk.call(schedules.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
         return await desk.call(_show, desk, new.name, TIMES)
 
@@ -235,8 +239,8 @@ def _missed(desk: Desk, since: datetime | None, limit: int) -> shapes_schedules.
 
 
 def _preview(desk: Desk, asked: RuleOf) -> shapes_schedules.RuleShape:
-    rule = parse_rule(asked.rule, asked.tz).anchored(desk.store.now())
-    times = islice(_times(rule, desk.store.now()), TIMES)
+    rule, now = parse_rule(asked.rule, asked.tz), desk.store.now()
+    times = islice(_times(rule.anchored(now), now), TIMES)
     return shapes_schedules.RuleShape(
         words={language: words(rule, language) for language in LANGUAGES}, zone=rule.zone,
         following=[shapes_schedules.moment(at, rule.zone) for at in times],
