@@ -98,7 +98,8 @@ class TableJobStore(BaseJobStore):  # type: ignore[misc]  # APScheduler has no t
         with self._store.read() as conn:
             rows = schedules.due(conn, tasks, now, AT_ONCE)
             due, self.broken = self._standings.of(conn, rows, now)
-            self._later = schedules.next_due(conn, tasks, now)
+            more = len(rows) == AT_ONCE
+            self._later = now if more else schedules.next_due(conn, tasks, now)
         self._due = {one.row.id: one for one in due}
 
     def get_due_jobs(self, now: datetime) -> list[Job]:

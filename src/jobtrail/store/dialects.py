@@ -68,6 +68,11 @@ class Dialect(Protocol):
     ) -> None:
         """Insert rows into any table; ``tail`` is an ON CONFLICT clause, the same text on both databases."""
 
+    def update_many(
+        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change rows of any table: ``rows`` are the values of ``keys``, which a row must have, then those of ``columns``."""
+
     def claim(
         self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
     ) -> list[tuple[Any, ...]]:
@@ -116,6 +121,16 @@ class Sqlite:
         names, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
         values = _with_micros(table, columns, rows)
         conn.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks}) {tail}", values)  # noqa: S608
+
+    def update_many(
+        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """One prepared statement for all rows."""
+        changes = ", ".join(f'"{column}" = ?' for column in columns)
+        same = " AND ".join(f'"{key}" = ?' for key in keys)
+        count = len(keys)
+        values = [(*row[count:], *row[:count]) for row in _with_micros(table, (*keys, *columns), rows)]
+        conn.exec_driver_sql(f"UPDATE {table.name} SET {changes} WHERE {same}", values)  # noqa: S608
 
     # One priority after the other, in one statement: SQLite stops reading when the outer limit is reached.
     _DUE = " UNION ALL ".join(
@@ -249,6 +264,18 @@ class Postgresql:
         names = ", ".join(f'"{column}"' for column in columns)
         arrays = ", ".join(f"%s::{_pg_type(table, column)}[]" for column in columns)
         sql = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays}) {tail}"  # noqa: S608
+        conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def update_many(
+        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """All rows in one statement, as arrays."""
+        names = (*keys, *columns)
+        arrays = ", ".join(f"%s::{_pg_type(table, name)}[]" for name in names)
+        listed = ", ".join(f'"{name}"' for name in names)
+        changes = ", ".join(f'"{column}" = new."{column}"' for column in columns)
+        same = " AND ".join(f'old."{key}" = new."{key}"' for key in keys)
+        sql = f"UPDATE {table.name} AS old SET {changes} FROM unnest({arrays}) AS new({listed}) WHERE {same}"  # noqa: S608
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     _CLAIM = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select, text, update
@@ -62,11 +63,9 @@ ADVANCED = (
     "next_at", "due_at", "waits_for", "unknown_since", "last_at", "last_job", "last_outcome", "runs",
     "failures_in_row", "missed_in_row", "state",
 )  # fmt: skip
-_ADVANCE = (
-    f"UPDATE {schedules.name} SET {', '.join(f'{name} = {{mark}}' for name in ADVANCED)} "  # noqa: S608 - constants
-    "WHERE id = {mark} AND version = {mark}"
-)
-_MARKS = {"sqlite": "?", "postgresql": "%s"}
+
+
+_advanced = itemgetter(*ADVANCED)
 
 
 def _read(row: Any) -> ScheduleRow:
@@ -182,18 +181,10 @@ def unchanged(conn: Connection, rows: Sequence[ScheduleRow]) -> set[str]:
 
 
 def advance(conn: Connection, dialect: Dialect, rows: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]) -> None:
-    """Write where schedules stand after a turn, in the driver's own words: all `ADVANCED` values are given."""
-    moment = dialect.moment
-    given = [
-        (
-            moment(new["next_at"]), moment(new["due_at"]), new["waits_for"], moment(new["unknown_since"]),
-            moment(new["last_at"]), new["last_job"], new["last_outcome"], new["runs"], new["failures_in_row"],
-            new["missed_in_row"], new["state"], row.id, row.version,
-        )
-        for row, new in rows
-    ]  # fmt: skip
+    """Write where schedules stand after a turn; all `ADVANCED` words are given."""
+    given = [(row.id, row.version, *_advanced(new)) for row, new in rows]
     if given:
-        conn.exec_driver_sql(_ADVANCE.format(mark=_MARKS[dialect.name]), given)
+        dialect.update_many(conn, schedules, ("id", "version"), ADVANCED, given)
 
 
 def put_off(conn: Connection, row: ScheduleRow, due_at: datetime | None) -> None:
