@@ -29,7 +29,7 @@ MISSED = 500
 class Fresh:
     """Answers that many ask for at once are read once a second."""
 
-    def __init__(self, fresh_for: float = FRESH_FOR) -> None:
+    def __init__(self, fresh_for: float) -> None:
         self._fresh_for = fresh_for
         self._lock = threading.Lock()
         self._locks: dict[Any, threading.Lock] = {}
@@ -57,7 +57,7 @@ class Fresh:
 def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("stats")
-    fresh = Fresh()
+    fresh = Fresh(FRESH_FOR)
 
     @router.get("/stats", operation_id="showStats", summary="How it stands: jobs by status, queues, workers")
     @needs("viewer")
