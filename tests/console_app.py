@@ -14,13 +14,29 @@ from jobtrail import Context, JobTrail, PermanentError, Retry
 
 FOLDER = Path(os.environ.get("CONSOLE_FOLDER", "."))
 HOURS = 24
-REFUSED = {("EWR", "2013-02"): {8: "wind speed 1048 mph is not possible"}, ("JFK", "2013-05"): {3: "no temperature", 4: "no temperature"}}
+REFUSED = {
+    ("EWR", "2013-02"): {8: "wind speed 1048 mph is not possible"},
+    ("JFK", "2013-05"): {3: "no temperature", 4: "no temperature"},
+}
 PLANES = [
     {"Tail_Number": "N10156", "Maker": "EMBRAER", "Model_Name": "EMB-145XR", "Year_Built": "2004", "Seat_Count": "55"},
-    {"Tail_Number": "N102UW", "Maker": "AIRBUS INDUSTRIE", "Model_Name": "A320-214", "Year_Built": "1998", "Seat_Count": "182"},
-    {"Tail_Number": "N103US", "Maker": "AIRBUS INDUSTRIE", "Model_Name": "A320-214", "Year_Built": "", "Seat_Count": "182"},
+    {
+        "Tail_Number": "N102UW",
+        "Maker": "AIRBUS INDUSTRIE",
+        "Model_Name": "A320-214",
+        "Year_Built": "1998",
+        "Seat_Count": "182",
+    },
+    {
+        "Tail_Number": "N103US",
+        "Maker": "AIRBUS INDUSTRIE",
+        "Model_Name": "A320-214",
+        "Year_Built": "",
+        "Seat_Count": "182",
+    },
 ]
 log = logging.getLogger("flights")
+log.setLevel(logging.INFO)
 jobs = JobTrail(os.environ.get("CONSOLE_DATABASE", "sqlite:///jobs.db"))
 
 
@@ -109,7 +125,13 @@ def greet(*, name: str, times: int = 1, loud: bool = False) -> str:
     return " ".join([f"hello {name.upper() if loud else name}"] * times)
 
 
-
 for place in ("EWR", "JFK"):
-    jobs.schedules.declare(sync_weather, "0 3 2 * *", name=f"weather/{place}", args={"airport": place}, source=f"weather/{place}", period="previous month")
+    jobs.schedules.declare(
+        sync_weather,
+        "0 3 2 * *",
+        name=f"weather/{place}",
+        args={"airport": place},
+        source=f"weather/{place}",
+        period="previous month",
+    )
 jobs.schedules.declare(greet, "every 6 hours", name="greet", args={"name": "world"})

@@ -51,10 +51,25 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "CONSOLE_FOLDER": str(self.folder), "CONSOLE_DATABASE": self.database, "PYTHONPATH": str(HERE)}
+        return {
+            **os.environ,
+            "CONSOLE_FOLDER": str(self.folder),
+            "CONSOLE_DATABASE": self.database,
+            "PYTHONPATH": str(HERE),
+        }
 
     def start(self) -> Site:
-        command = [sys.executable, "-m", "jobtrail", "serve", "--port", str(self.port), "--app", "console_app:jobs", *self.extra]
+        command = [
+            sys.executable,
+            "-m",
+            "jobtrail",
+            "serve",
+            "--port",
+            str(self.port),
+            "--app",
+            "console_app:jobs",
+            *self.extra,
+        ]
         with (self.folder / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
         self.wait("the server answers", self.answers)
@@ -90,7 +105,9 @@ class Site:
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         request = urllib.request.Request(
-            f"{self.address}api/{path}", json.dumps(body).encode(), {"Content-Type": "application/json", "X-Jobtrail": "1"}
+            f"{self.address}api/{path}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "X-Jobtrail": "1"},
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
@@ -108,7 +125,10 @@ class Site:
             return json.load(answer)
 
     def until(self, job: str, *statuses: str) -> dict[str, Any]:
-        return self.wait(f"job {job[-8:]} is {' or '.join(statuses)}", lambda: (found := self.get(f"jobs/{job}"))["status"] in statuses and found)
+        return self.wait(
+            f"job {job[-8:]} is {' or '.join(statuses)}",
+            lambda: (found := self.get(f"jobs/{job}"))["status"] in statuses and found,
+        )
 
     def weather(self, airport: str, period: str, *, wait: bool = True, **args: Any) -> str:
         job = self.submit("sync_weather", {"airport": airport, **args}, source=f"weather/{airport}", period=period)

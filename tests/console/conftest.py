@@ -45,7 +45,9 @@ def browse(chromium):
         page = context.new_page()
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
-        page.on("console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None)
+        page.on(
+            "console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None
+        )
         page.goto(address)
         return page
 

@@ -48,7 +48,13 @@ def address(place, name, jobs_of):
         job = place.get(f"jobs/{jobs_of[name.split()[1]]}")
         question = job["questions"][0]
         return f"{place.address}#/questions/{question['id']}", question["text"]
-    heading = {"partial": "weather/EWR · February 2013", "completed": "weather/JFK · January 2013", "failed": "weather/LGA · September 2013", "form": "publish_prices", "mapping": "files/vendor · planes_vendor.csv"}
+    heading = {
+        "partial": "weather/EWR · February 2013",
+        "completed": "weather/JFK · January 2013",
+        "failed": "weather/LGA · September 2013",
+        "form": "publish_prices",
+        "mapping": "files/vendor · planes_vendor.csv",
+    }
     return f"{place.address}#/jobs/{jobs_of[name]}", heading[name]
 
 
@@ -83,7 +89,11 @@ def barriers(page):
     """What axe finds, as sentences."""
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate("async () => (await axe.run()).violations")
-    return [f"{one['id']}: {node['html'][:200]} {json.dumps(node.get('failureSummary', ''))[:300]}" for one in found for node in one["nodes"]]
+    return [
+        f"{one['id']}: {node['html'][:200]} {json.dumps(node.get('failureSummary', ''))[:300]}"
+        for one in found
+        for node in one["nodes"]
+    ]
 
 
 def test_what_a_job_can_fill_is_shown_as_text(place, browse):

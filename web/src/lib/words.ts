@@ -32,3 +32,6 @@ export function actorParts(actor: string | null | undefined): { kind: string; na
   const colon = actor.indexOf(":");
   return colon < 0 ? { kind: actor, name: "" } : { kind: actor.slice(0, colon), name: actor.slice(colon + 1) };
 }
+
+/** An error without the modules that its type stands in: `PermanentError: the source answered 503`. */
+export const errorText = (text: string) => text.replace(/^(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_]\w*(?::|$))/, "");

@@ -4,6 +4,7 @@ import { useLook } from "../api/queries";
 import type { ErrorMatrix, Errors as Found } from "../api/types";
 import { useSpeech } from "../i18n";
 import { word } from "../lib/filter";
+import { errorText } from "../lib/words";
 import { Card, Choice, Empty, Head, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
@@ -68,7 +69,7 @@ export function Errors() {
                 <tr key={kind.fingerprint}>
                   <td className="error-text">
                     <Link className="main" to="/jobs" search={{ q: word("error", kind.fingerprint) }}>
-                      {kind.error ?? kind.fingerprint}
+                      {kind.error ? errorText(kind.error) : kind.fingerprint}
                     </Link>
                     <br />
                     <span className="mono dim small">{kind.fingerprint}</span>
@@ -148,7 +149,7 @@ function Matrix({ hours }: { hours: number }) {
                     to="/jobs"
                     search={{ q: `${word("task", row.task)} ${word("error", row.fingerprint)}` }}
                   >
-                    {found.errors[row.fingerprint] ?? row.fingerprint}
+                    {errorText(found.errors[row.fingerprint] ?? row.fingerprint)}
                   </Link>
                 </td>
                 <td>

@@ -117,7 +117,7 @@ function Line({ worker }: { worker: Worker }) {
         </td>
         <td>
           {worker.jobs.slice(0, 3).map((job) => (
-            <span key={job.id} className="held">
+            <span key={job.id} className="holds">
               <Link to="/jobs/$id" params={{ id: job.id }}>
                 {job.task} {[job.source, job.period].filter(Boolean).join(" ") || tail(job.id)}
               </Link>{" "}

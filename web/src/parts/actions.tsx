@@ -26,7 +26,7 @@ const ICONS: Record<string, Shape> = {
   force: "warning",
 };
 const DANGER = new Set(["cancel", "force"]);
-const MAIN = ["answer", "rerun_failed_items", "retry", "force", "cancel", "run_now"];
+const MAIN = ["answer", "rerun_failed_items", "retry", "force"];
 const SHOWN_WHEN_OFF = new Set(["cancel", "retry"]);
 
 /** The job that tells the truth of this unit now, where that is another one. */
@@ -38,10 +38,8 @@ export function newer(job: JobWhole): string | null {
 /** The one thing that is most likely wanted; none where all is well. */
 export function mainAction(job: JobWhole): Action | null {
   const allowed = job.actions.filter((one) => one.allowed);
-  const wanted =
-    job.status === "running" || job.status === "pending" ? MAIN.filter((name) => name !== "run_now") : MAIN;
   if (job.status === "completed" || job.status === "cancelled" || newer(job)) return null;
-  for (const name of wanted) {
+  for (const name of MAIN) {
     const found = allowed.find((one) => one.name === name && !(name === "rerun_failed_items" && !one.count));
     if (found) return found;
   }

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Attempt, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
-import { isStatus } from "../lib/words";
+import { errorText, isStatus } from "../lib/words";
 import { Card } from "./basic";
 import { StatusTag } from "./status";
 
@@ -26,7 +26,7 @@ export function Attempts({ job, now }: { job: JobWhole; now: number }) {
       : null;
   if (job.attempts.length === 0) return null;
   return (
-    <Card title={t("attempts.title")} sub={next ?? used}>
+    <Card title={t("attempts.title")} sub={next ?? used} className="o3">
       <div className="card-body attempts">
         {[...job.attempts].reverse().map((one, index) => (
           <One key={`${one.started_at}${index}`} one={one} now={now} />
@@ -60,7 +60,7 @@ function One({ one, now }: { one: Attempt; now: number }) {
         {one.started_at ? clock(one.started_at) : "–"}
         {one.ended_at ? `–${clock(one.ended_at)}` : ""} · {span(seconds)}
       </p>
-      {one.error && <p className="attempt-error">{one.error}</p>}
+      {one.error && <p className="attempt-error">{errorText(one.error)}</p>}
       {one.next_at && <p className="soft">{t("attempts.after", { at: clock(one.next_at) })}</p>}
     </article>
   );

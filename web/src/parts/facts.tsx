@@ -70,7 +70,7 @@ export function Facts({ job }: { job: JobWhole }) {
   add(t("facts.created"), moment(job.created_at));
   add(t("facts.job"), <span className="mono small">{job.id}</span>);
   return (
-    <Card title={t("facts.title")}>
+    <Card title={t("facts.title")} className="o4">
       <div className="card-body">
         <Rows rows={rows} />
       </div>

@@ -169,6 +169,7 @@ export default function SchemaForm({ id, schema, value, onChange, onSubmit, chil
       noHtml5Validate
       onChange={(event) => onChange(event.formData)}
       onSubmit={(event) => onSubmit(event.formData)}
+      onError={() => {}}
     >
       {children}
     </Form>

@@ -26,6 +26,7 @@ export function Items({ job }: { job: JobWhole }) {
   return (
     <Card
       title={t("items.title")}
+      className="o1"
       end={
         <>
           <nav className="tabs" aria-label={t("items.by")}>

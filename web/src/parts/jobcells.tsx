@@ -2,7 +2,7 @@
 import type { JobLine } from "../api/types";
 import { useSpeech } from "../i18n";
 import { seconds } from "../lib/format";
-import { isFinal, isWaiting } from "../lib/words";
+import { errorText, isFinal, isWaiting } from "../lib/words";
 import { Bar } from "./basic";
 
 export function useTold(): { what: (job: JobLine) => string; name: (job: JobLine) => string } {
@@ -72,7 +72,7 @@ export function Outcome({ job, now }: { job: JobLine; now: number }) {
   if (job.error && job.status !== "completed")
     return (
       <span className={`ell ${job.status === "failed" ? "failed fg" : "soft"}`} title={job.error}>
-        {job.error}
+        {errorText(job.error)}
       </span>
     );
   if (job.note)

@@ -15,7 +15,7 @@ export function Kin({ job }: { job: JobWhole }) {
   const mode = (word: string | null) => (word ? tWord("mode", word) : t("kin.first"));
   return (
     <>
-      <Card title={t("kin.title")}>
+      <Card title={t("kin.title")} className="o5">
         <div className="card-body">
           <ol className="lineage">
             {before.map((one) => (
@@ -64,7 +64,7 @@ export function Kin({ job }: { job: JobWhole }) {
 function Chain({ job }: { job: JobWhole }) {
   const { t, tWord } = useSpeech();
   return (
-    <Card title={t("chain.title")}>
+    <Card title={t("chain.title")} className="o5">
       <div className="card-body">
         <ul className="chain">
           {job.ancestors.map((one) => (

@@ -201,6 +201,7 @@ function Board({
   );
 }
 
+const alike = (a: string, b: string) => a.toLowerCase().replace(/[\s_]/g, "") === b.toLowerCase().replace(/[\s_]/g, "");
 const ROW = 60;
 const middle = (index: number) => index * ROW + 35;
 
@@ -258,10 +259,10 @@ function Field({
           ) : (
             <>
               {tWord("type", target.type)}
-              {target.title && target.title !== target.name ? ` · ${target.title}` : ""}
+              {target.title && !alike(target.title, target.name) ? ` · ${target.title}` : ""}
+              {column && " · "}
               {column && (
                 <span className="how">
-                  {" · "}
                   {mine && <Icon of="check" />}
                   {t(mine ? "map.mine" : "map.proposed")}
                 </span>
@@ -316,13 +317,7 @@ function Preview({ editor, filled }: { editor: Editor; filled: Filled }) {
                     key={place}
                     className={value === null ? (editor.targets[place]!.required ? "failed fg" : "dim") : "mono"}
                   >
-                    {value === null ? (
-                      t("map.nocolumn")
-                    ) : value === "" ? (
-                      <span className="dim">{t("map.empty")}</span>
-                    ) : (
-                      value
-                    )}
+                    {value === null ? t("map.nocolumn") : value === "" ? <span className="dim">–</span> : value}
                   </td>
                 ))}
               </tr>

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Need } from "../api/types";
 import { useSpeech } from "../i18n";
+import { errorText } from "../lib/words";
 import { Icon } from "./basic";
 import { Deadline } from "./deadline";
 import type { Shape } from "./shapes";
@@ -27,7 +28,7 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
     n: need.count,
     count: count(need.count, !need.more),
     task: need.task,
-    what: what || need.task,
+    what,
     schedule: need.schedule,
     queue: need.queue,
     items: need.items_failed,
@@ -43,7 +44,7 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
             : (`need.${need.kind}` as "need.failed"),
           values,
         );
-  let why: ReactNode = need.text;
+  let why: ReactNode = need.text ? errorText(need.text) : null;
   if (need.kind === "question")
     why = (
       <>

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useLook } from "../api/queries";
 import type { ItemPage, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
+import { errorText } from "../lib/words";
 import { left, shareDone } from "./jobcells";
 import { useActor } from "./status";
 
@@ -30,7 +31,7 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
               ? t("verdict.failed.after", { n: job.attempt, most: job.max_attempts ?? "∞" })
               : t("verdict.failed")}
           </b>{" "}
-          {job.failure ? `${job.failure.type}: ${job.failure.message}` : job.note}
+          {job.failure ? `${errorText(job.failure.type)}: ${job.failure.message}` : job.note}
         </>
       );
     case "cancelled": {

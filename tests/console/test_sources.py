@@ -1,0 +1,98 @@
+"""The console's sources: formatted, typed, their own short tests pass, and the types are those of the API as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+MODULES = WEB / "node_modules"
+STATIC = ROOT / "src" / "jobtrail" / "api" / "static"
+FIRST_LOAD = 250_000  # bytes, compressed
+
+
+def run(*command):
+    if not MODULES.is_dir() or shutil.which("node") is None:
+        pytest.skip("there is no Node, or its packages are not installed: make console")
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout
+
+
+def test_its_sources_are_formatted_and_have_no_lint():
+    run("npx", "biome", "check", ".")
+
+
+def test_its_own_tests_pass():
+    run("npm", "test", "--silent")
+
+
+def test_it_fits_the_api_as_it_is(tmp_path):
+    """What is kept of the API's description may be older; the sources have to fit the one of now."""
+    description = subprocess.run(
+        [sys.executable, "openapi.py"], cwd=WEB, capture_output=True, check=True, text=True
+    ).stdout
+    (tmp_path / "openapi.json").write_text(description)
+    for name in ("src", "tsconfig.json", "vite.config.ts"):
+        copy = shutil.copytree if (WEB / name).is_dir() else shutil.copy
+        copy(WEB / name, tmp_path / name)
+    run("npx", "openapi-typescript", str(tmp_path / "openapi.json"), "-o", str(tmp_path / "src/api/schema.ts"))
+    (tmp_path / "node_modules").symlink_to(MODULES)
+    run("npx", "tsc", "--noEmit", "-p", str(tmp_path))
+
+
+def test_both_languages_have_every_text_and_fill_in_the_same_values():
+    found = {}
+    for language in ("en", "ru"):
+        text = (WEB / "src" / "i18n" / f"{language}.ts").read_text("utf-8")
+        pairs = re.findall(r'^  "?([\w.-]+)"?:\s*("(?:[^"\\]|\\.)*")', text, re.MULTILINE)
+        found[language] = {key: set(re.findall(r"\{(\w+)", json.loads(value))) for key, value in pairs}
+    assert found["en"].keys() == found["ru"].keys()
+    assert len(found["en"]) > 500
+    assert {key for key, values in found["en"].items() if values != found["ru"][key]} - SAID_OTHERWISE == set()
+
+
+# A number that one language says by the form of a word only.
+SAID_OTHERWISE = {"need.review"}
+
+
+def test_no_style_and_no_script_stands_in_the_page():
+    page = (WEB / "index.html").read_text("utf-8")
+    assert "style=" not in page
+    assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
+
+
+def test_the_first_load_is_small():
+    import gzip
+
+    if not (STATIC / "index.html").is_file():
+        pytest.skip("the console is not built: make console")
+    sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in (STATIC / "assets").iterdir()}
+    # Of the page with the list of jobs: all that is not loaded for other pages or the other language.
+    later = (
+        "form",
+        "answerform",
+        "mapping",
+        "coverage",
+        "schedule",
+        "audit",
+        "errors",
+        "workers",
+        "task",
+        "question",
+        "job-",
+        "ru",
+        "chart",
+        "check",
+        "changed",
+        "corrected",
+    )
+    first = {name: size for name, size in sizes.items() if not name.startswith(later)}
+    assert sum(first.values()) < FIRST_LOAD
