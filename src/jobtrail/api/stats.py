@@ -90,12 +90,12 @@ def make(desk: Desk) -> APIRouter:
 def read_now(conn: Connection, desk: Desk) -> shapes_watch.Now:
     """How it stands at this moment."""
     now = desk.store.now()
-    standing = stats.standing(conn, now)
+    waiting = stats.waiting(conn, now)
     workers = read_workers(conn, now, limit=500)
     rates = desk.series.rates(conn, now)
-    drained = series.drained_in({one.queue: one.due for one in standing.waiting}, rates)
-    oldest = [one.oldest for one in standing.waiting if one.oldest is not None]
-    durations = [drained[one.queue] for one in standing.waiting if one.due]
+    drained = series.drained_in({one.queue: one.due for one in waiting}, rates)
+    oldest = [one.oldest for one in waiting if one.oldest is not None]
+    durations = [drained[one.queue] for one in waiting if one.due]
     whole = [one for one in durations if one is not None]
     return shapes_watch.Now(
         status=shapes_watch.counts(search.status_counts(conn)),
@@ -104,9 +104,9 @@ def read_now(conn: Connection, desk: Desk) -> shapes_watch.Now:
                 queue=one.queue, due=one.due, later=one.later, oldest=one.oldest, rate=rates.get(one.queue, 0.0),
                 drained_in=drained[one.queue],
             )
-            for one in standing.waiting
+            for one in waiting
         ],
-        behind=standing.behind, oldest=min(oldest, default=None),
+        behind=stats.behind(conn), oldest=min(oldest, default=None),
         drained_in=max(whole) if whole and len(whole) == len(durations) else None,
         questions=questions.count_open(conn), living=workers.living, slots=workers.slots, held=workers.held,
         silent=sum(one.silent for one in workers.workers), paused=queues.paused(conn), now=now,

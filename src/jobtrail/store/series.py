@@ -21,7 +21,7 @@ from sqlalchemy import bindparam, func, literal, select, union_all
 from jobtrail.job.model import FINAL
 
 from .search import oldest_waiting, smallest_id
-from .tables import Id, jobs
+from .tables import Id, Moment, jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -213,15 +213,18 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-_BEHIND = select(*_COLUMNS).where(jobs.c.id < bindparam("head", type_=Id)).order_by(jobs.c.id.desc()).limit(BEHIND)
+_before_head = (
+    select(*_COLUMNS).where(jobs.c.id < bindparam("head", type_=Id)).order_by(jobs.c.id.desc()).limit(BEHIND).subquery()
+)
+_BEHIND = select(_before_head).where(_before_head.c.finished_at >= bindparam("start", type_=Moment))
 
 
 def _behind_heads(conn: Connection, now: datetime, start: float, before: datetime) -> list[_Seen]:
     """Where a queue is so long that what ends now was made before all strata: what stood before its head."""
     found: list[_Seen] = []
     for head in {at for at in oldest_waiting(conn, now).values() if at < before}:
-        rows = (_seen(row) for row in conn.execute(_BEHIND, {"head": smallest_id(head)}))
-        found += [row for row in rows if row.finished is not None and row.finished >= start]
+        rows = conn.execute(_BEHIND, {"head": smallest_id(head), "start": _moment(start)})
+        found += [_seen(row) for row in rows]
     return found
 
 

@@ -77,7 +77,7 @@ def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
     """Read all of it; some statements for each queue, and a few more."""
     return Standing(
         waiting=waiting(conn, now, cap=cap),
-        behind=conn.execute(_count_behind, {"cap": cap}).scalar_one(),
+        behind=behind(conn, cap=cap),
         suspects=conn.execute(_count_suspects, {"cap": cap}).scalar_one(),
         held=held(conn),
         open={row.status: row.number for row in conn.execute(_count_open, {"cap": cap})},
@@ -89,6 +89,11 @@ def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
 def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]:
     """What waits in each queue; queues in which nothing does are not named."""
     return [_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)]
+
+
+def behind(conn: Connection, *, cap: int = CAP) -> int:
+    """How many wait for the end of another job."""
+    return int(conn.execute(_count_behind, {"cap": cap}).scalar_one())
 
 
 def held(conn: Connection) -> list[tuple[str, str, str, int]]:
