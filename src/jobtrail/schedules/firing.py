@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from jobtrail.engine import submit
 from jobtrail.engine.rerun import cancel
-from jobtrail.engine.submit import Using
+from jobtrail.engine.submit import Prepared, Using
 from jobtrail.errors import Conflict, JobTrailError, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.period import periods_from_rule
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.engine.service import Service
-    from jobtrail.engine.submit import Prepared
     from jobtrail.job.model import NewJob, Submitted
     from jobtrail.job.task import Task
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from .leader import Leader
     from .standing import Due
 
-CHUNK = 300  # slots in one transaction, so that nobody waits long for the writer
+CHUNK = 500  # slots in one transaction, so that nobody waits long for the writer
 PUT_OFF = timedelta(seconds=10)  # of a schedule that cannot be written
 COMPLETE = "complete already"
 BY = "scheduler"
@@ -95,7 +94,7 @@ def for_slot(prepared: Prepared, planned: datetime) -> Prepared:
     """The same submission as another job, which is told its planned time."""
     options = loads(prepared.new.options) if prepared.new.options else {}
     text = dumps({**options, "slot": planned.isoformat()})
-    return replace(prepared, new=replace(prepared.new, id=new_id(), options=text))
+    return Prepared(replace(prepared.new, id=new_id(), options=text), prepared.rules, prepared.plain)
 
 
 class Firing:
