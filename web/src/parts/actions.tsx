@@ -56,7 +56,8 @@ export function Actions({
   icon: (name: string) => Shape;
 }) {
   const { t } = useSpeech();
-  const able = job.actions.filter((one) => one.allowed);
+  const main = mainAction(job);
+  const able = job.actions.filter((one) => one.allowed).sort((a, b) => Number(b === main) - Number(a === main));
   const off = job.actions.filter((one) => !one.allowed);
   const near = off.filter((one) => SHOWN_WHEN_OFF.has(one.name));
   const rest = off.filter((one) => !SHOWN_WHEN_OFF.has(one.name));
