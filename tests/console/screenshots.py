@@ -99,9 +99,8 @@ def pictures(path: str):
             page = context.new_page()
             page.goto(address)
             page.locator("h1").first.wait_for()
-            page.wait_for_load_state("networkidle")
             page.wait_for_function("document.querySelector('.waiting') === null")
-            page.wait_for_timeout(600)  # the charts are drawn after their numbers
+            page.wait_for_timeout(1200)  # the charts are drawn after their numbers
             if "coverage" in name and "phone" not in name:
                 page.locator("[data-place='2.8']").click()
                 page.keyboard.press("End")

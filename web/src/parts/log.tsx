@@ -21,6 +21,8 @@ interface Kept {
   gap: number | null;
 }
 
+const PAUSE = 500; // ms between two askings for more
+
 const NONE: Kept = { records: [], last: null, first: null, earlier: false, dropped: 0, gap: null };
 
 /** What is known of the log, and more of it as it comes: only what is new is asked for. */
@@ -32,6 +34,8 @@ function useLog(job: JobWhole, level: Level, search: string) {
   const asked = { level: level === "all" ? null : level, search: search || null };
   const key = JSON.stringify([job.id, asked]);
   const news = useNews(`log ${job.id}`);
+  const askedAt = useRef(0);
+  const of = useRef<AbortController | null>(null);
   const take = async (where: Record<string, number | null>, signal?: AbortSignal) => {
     try {
       const log = await get<Log>(`jobs/${job.id}/log`, { ...asked, ...where }, signal);
@@ -45,6 +49,7 @@ function useLog(job: JobWhole, level: Level, search: string) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when another log is wanted
   useEffect(() => {
     const stop = new AbortController();
+    of.current = stop;
     setKept(NONE);
     void take({}, stop.signal);
     return () => stop.abort();
@@ -56,10 +61,10 @@ function useLog(job: JobWhole, level: Level, search: string) {
       if (!document.hidden)
         void take({ after: state.current.last === null ? -1 : state.current.last - 1 }, stop.signal);
     };
-    if (news > 0) more();
+    const soon = news > 0 ? window.setTimeout(more, Math.max(0, PAUSE - (Date.now() - askedAt.current))) : undefined;
     const timer = isFinal(job.status) ? null : window.setInterval(more, 2000);
     return () => {
-      stop.abort();
+      window.clearTimeout(soon);
       if (timer !== null) window.clearInterval(timer);
     };
   }, [key, news, job.status]);
