@@ -99,7 +99,7 @@ def pictures(path: str):
             page = context.new_page()
             page.goto(address)
             page.locator("h1").first.wait_for()
-            page.wait_for_function("document.querySelector('.waiting') === null")
+            page.locator(".waiting").first.wait_for(state="detached")
             page.wait_for_timeout(1200)  # the charts are drawn after their numbers
             if "coverage" in name and "phone" not in name:
                 page.locator("[data-place='2.8']").click()

@@ -66,8 +66,7 @@ def test_a_page_says_what_it_is_about_without_barriers(place, browse, jobs_of, n
     where, heading = address(place, name, jobs_of)
     page = browse(where)
     page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
-    page.wait_for_load_state("networkidle")
-    page.wait_for_function("document.querySelector('.waiting') === null")
+    page.locator(".waiting").first.wait_for(state="detached")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     if AXE.is_file():
         assert barriers(page) == []
@@ -78,7 +77,7 @@ def test_a_page_on_a_phone_in_russian_and_dark_has_no_barriers_and_scrolls_only_
     where, _ = address(place, name, jobs_of)
     page = browse(where, viewport={"width": 390, "height": 844}, locale="ru-RU", color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()
-    page.wait_for_load_state("networkidle")
+    page.locator(".waiting").first.wait_for(state="detached")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.evaluate("document.documentElement.lang") == "ru"
     if AXE.is_file():

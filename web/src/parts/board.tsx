@@ -35,7 +35,7 @@ interface BoardProps {
 }
 
 export function Board({ grid, zoom, range, onRange }: BoardProps) {
-  const { t, tWord } = useSpeech();
+  const { t, tWord, num } = useSpeech();
   const navigate = useNavigate();
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<Place>({ row: 0, column: 0 });
@@ -133,6 +133,7 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
               {grid.columns.map((column, x) => {
                 const cell = cellAt({ row: y, column: x });
                 const look = lookOf(cell);
+                const text = cellText(cell, num);
                 const future = !cell && !column.over;
                 const here = at.row === y && at.column === x;
                 return (
@@ -143,12 +144,12 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
                     data-place={`${y}.${x}`}
                     className={`cell ${look} ${future ? "future" : ""} ${edges({ row: y, column: x }, selected)}`}
                     aria-selected={edges({ row: y, column: x }, selected) !== ""}
-                    aria-label={`${row.source ?? ""} ${column.period}: ${tWord("coverage.state", cell?.state ?? "missing")}`}
+                    aria-label={`${row.source ?? ""} ${column.period}: ${tWord("coverage.state", cell?.state ?? "missing")}${text && `, ${text}`}`}
                     onFocus={() => setOver({ row: y, column: x })}
                     onDoubleClick={() => enter({ row: y, column: x })}
                   >
                     <Icon of={look === "gap" ? "gap" : look in SHAPES ? SHAPES[look]! : (look as Shape)} />
-                    <CellText cell={cell} />
+                    {text && <span>{text}</span>}
                   </span>
                 );
               })}
@@ -181,21 +182,16 @@ function ColumnName({ period, zoom }: { period: string; zoom: Zoom }) {
   return <>{zoom === "day" ? Number(period.slice(8, 10)) || period : period}</>;
 }
 
-function CellText({ cell }: { cell: GridCell | undefined }) {
-  const { num } = useSpeech();
-  if (!cell) return null;
+/** The number in a cell: what is missing of it, what is in, or how many of its finer parts are complete. */
+function cellText(cell: GridCell | undefined, num: (value: number) => string): string {
+  if (!cell) return "";
   const failed = cell.unit?.items.failed;
   const ok = cell.unit?.items.ok;
   const several = Object.values(cell.counts).reduce<number>((sum, n) => sum + (n ?? 0), 0);
   if (several > 1 || (cell.expected ?? 1) > 1)
-    return (
-      <span>
-        {num(cell.counts.complete ?? 0)}/{num(Math.max(cell.expected ?? 0, several))}
-      </span>
-    );
-  if (cell.state === "partial" && failed) return <span>−{num(failed)}</span>;
-  if (ok) return <span>{num(ok)}</span>;
-  return null;
+    return `${num(cell.counts.complete ?? 0)}/${num(Math.max(cell.expected ?? 0, several))}`;
+  if (cell.state === "partial" && failed) return `−${num(failed)}`;
+  return ok ? num(ok) : "";
 }
 
 function Legend({ grid }: { grid: Grid }) {
