@@ -27,7 +27,7 @@ PAGES = {
     "audit": "#/audit",
 }
 PHONE = ("overview", "job", "coverage")
-SIZE = {"width": 1240, "height": 770}
+SIZE = {"width": 1240, "height": 720}
 
 
 def main() -> int:

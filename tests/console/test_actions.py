@@ -210,3 +210,34 @@ def test_c33_a_page_outlives_a_server_that_was_killed_and_shows_what_is_so_then(
         page.get_by_text("Live", exact=True).wait_for(timeout=30_000)
         page.locator(".job-title .st", has_text="Completed").wait_for(timeout=45_000)
         page.locator(".trail .interrupted").wait_for()
+
+
+def test_it_is_run_with_changed_arguments_and_a_masked_one_stays(place, browse):
+    job = place.submit("publish_prices", {"shop": "west", "api_key": "s3cret"})
+    place.until(job, "awaiting_input")
+    place.post(f"jobs/{job}/cancel", {})
+    page = browse(f"{place.address}#/jobs/{job}")
+    page.get_by_role("button", name="Run with changed arguments…").click()
+    dialog = page.locator("dialog[open]")
+    dialog.get_by_label(re.compile("^shop")).fill("east")
+    dialog.get_by_text("What is shown as ••• stays what it was").wait_for()
+    dialog.get_by_role("button", name="Run with these arguments").click()
+    page.wait_for_url(lambda url: job not in url)
+    status(page, "Awaiting input")
+    assert place.get(f"jobs/{page.url.rsplit('/', 1)[1]}")["arguments"]["shop"] == "east"
+    assert "s3cret" not in page.content()
+
+
+def test_it_is_run_with_a_corrected_file(place, browse):
+    upload = place.upload("wrong.csv", b"Tail_Number\n")
+    job = place.submit("import_planes", source="files/corrected", file={"upload": upload["upload"]})
+    place.until(job, "awaiting_mapping")
+    place.post(f"jobs/{job}/cancel", {})
+    page = browse(f"{place.address}#/jobs/{job}")
+    page.get_by_role("button", name="Run with a corrected file…").click()
+    dialog = page.locator("dialog[open]")
+    dialog.locator("input[type=file]").set_input_files({"name": "right.csv", "mimeType": "text/csv", "buffer": b"Tail_Number\nN1\n"})
+    dialog.get_by_text("right.csv, ").wait_for()
+    page.click(CONFIRM)
+    page.wait_for_url(lambda url: job not in url)
+    page.get_by_role("heading", level=1, name="files/corrected · right.csv").wait_for()

@@ -51,7 +51,7 @@ export function t(key: Key, values: Values = {}): string {
 
 /** A text for a word that the server gave, where there is one; else the word itself. */
 export function tWord(prefix: string, word: string, values: Values = {}): string {
-  const key = `${prefix}.${word}` as Key;
+  const key = `${prefix}.${word.replaceAll(" ", "_")}` as Key;
   return texts?.[key] === undefined ? word : t(key, values);
 }
 

@@ -5,15 +5,13 @@ import { useLook } from "../api/queries";
 import type { Grid, UnitFiles } from "../api/types";
 import { useSpeech } from "../i18n";
 import { type Area, area, beside, type Place, shown, type Zoom } from "../lib/grid";
-import { kept } from "../lib/store";
+import { lastTask } from "../lib/lasttask";
 import { Backfill } from "../parts/backfill";
 import { Card, Choice, Empty, Icon, IconButton, Waiting } from "../parts/basic";
 import { Board } from "../parts/board";
 import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
 import { UnitFileTable } from "../parts/unitfiles";
-
-const lastTask = kept("jobtrail.coverage", "");
 
 export function Coverage() {
   const { t } = useSpeech();

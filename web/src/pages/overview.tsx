@@ -12,6 +12,7 @@ import { usePlace } from "../parts/crumbs";
 import { NeedLine } from "../parts/need";
 import { ProblemNote } from "../parts/problem";
 import { StatusTag } from "../parts/status";
+import { Strip } from "../parts/strip";
 
 const Charts = lazy(() => import("../parts/charts"));
 const SHOWN = 8;
@@ -53,7 +54,10 @@ export function Overview() {
       <Suspense fallback={<div className="chart-wait" />}>
         <Charts />
       </Suspense>
-      <Soon />
+      <div className="grid g-2-1 stretch last-row">
+        <Strip />
+        <Soon />
+      </div>
     </>
   );
 }

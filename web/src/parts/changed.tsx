@@ -59,7 +59,7 @@ export default function ChangedDialog({
                 onChange={(event) => setReason(event.target.value)}
               />
             </label>
-            {JSON.stringify(job.arguments).includes("***") && <Note>{t("form.masked")}</Note>}
+            {JSON.stringify(job.arguments).includes("•••") && <Note>{t("form.masked")}</Note>}
             {problem !== null && <ProblemNote problem={problem} />}
             <div className="dialog-foot">
               <button type="submit" className="btn primary">
