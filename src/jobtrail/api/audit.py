@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 
 from jobtrail.store import audit
 
 from . import shapes_watch
 from .guard import needs, routes
+from .shapes import When
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -30,7 +30,7 @@ def make(desk: Desk) -> APIRouter:
             Query(max_length=200, description="Who; with * at the end by its beginning.", examples=["person:ann"]),
         ] = None,
         name: Annotated[str | None, Query(max_length=100, description="What.", examples=["retried"])] = None,
-        since: Annotated[AwareDatetime | None, Query(description="Not before.")] = None,
+        since: Annotated[When | None, Query(description="Not before.")] = None,
         before: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.")] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> shapes_watch.Audit:

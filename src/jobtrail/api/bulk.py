@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from jobtrail.engine import bulk
 
 from .guard import Who, also, needs, routes
-from .shapes import ID, Said, Shape
+from .shapes import ID, Said, Shape, When
 from .shapes_units import Started
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Start(Said, Wanted):
     """What was shown is to be done: the same words, and the digest and moment that were shown with them."""
 
     digest: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
-    at: AwareDatetime = Field(description="When it was shown.")
+    at: When = Field(description="When it was shown.")
     per_second: float | None = Field(None, gt=0, le=bulk.MOST_PER_SECOND, description="Jobs in a second, at most.")
 
 
@@ -61,7 +61,7 @@ class Preview(Shape):
     skipped: list[Skipped]
     more: bool = Field(description=f"The filter names older jobs too; the newest {bulk.MOST_JOBS:,} are meant.")
     digest: str = Field(description="The action is started with it, and only once.")
-    at: AwareDatetime = Field(description="When this was so; the action is started with it, too.")
+    at: When = Field(description="When this was so; the action is started with it, too.")
 
 
 def make(desk: Desk) -> APIRouter:

@@ -9,7 +9,7 @@ from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
 from jobtrail.engine import rerun, uploads
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
@@ -59,7 +59,7 @@ class Submission(shapes.Said):
     file: FileGiven | None = None
     priority: int | None = Field(None, description="0 (most urgent) to 9")
     queue: str | None = None
-    run_at: AwareDatetime | None = Field(None, description="Not before.")
+    run_at: shapes.When | None = Field(None, description="Not before.")
     labels: dict[str, str] | None = Field(None, examples=[{"tenant": "acme"}])
     context: dict[str, Any] | None = None
     if_active: Literal["same", "raise", "queue"] = "same"

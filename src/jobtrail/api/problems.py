@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -90,6 +91,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.JobTrailError, _ours)
     app.add_exception_handler(RequestValidationError, _request)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DataError, _not_storable)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -122,6 +124,13 @@ async def _http(_request: Request, error: Exception) -> Response:
     code = _title(error.status_code).lower().replace(" ", "-")
     sentence = _SENTENCES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, code, sentence, headers=error.headers).response()
+
+
+async def _not_storable(_request: Request, error: Exception) -> Response:
+    """A NUL in a text, say, for which PostgreSQL has no place."""
+    del error
+    message = "what was sent holds a value that the database has no place for, such as a NUL character"
+    return Problem(422, "invalid-request", message).response()
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

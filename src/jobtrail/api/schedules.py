@@ -16,7 +16,7 @@ from jobtrail.schedules.words import LANGUAGES, words
 
 from . import shapes_schedules
 from .guard import Who, also, needs, routes
-from .shapes import Said, Shape
+from .shapes import Said, Shape, When
 from .shapes_units import Started
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Name = Annotated[str, Path(max_length=200, description="The schedule's name.", e
 class Pause(Said):
     """A pause, perhaps with an end."""
 
-    until: datetime | None = Field(None, description="It goes on by itself then; a moment with its offset.")
+    until: When | None = Field(None, description="It goes on by itself then; a moment with its offset.")
 
 
 class RuleOf(Shape):
@@ -62,7 +62,7 @@ class Words(Said):
     jitter: float | None = None
     delay: float | None = None
     pause_after_failures: int | None = None
-    ends_at: datetime | None = None
+    ends_at: When | None = None
     max_runs: int | None = None
     if_done: str | None = Field(None, examples=["run"])
 
@@ -103,9 +103,9 @@ def _looking(router: APIRouter, desk: Desk) -> None:
     @router.get("/missed", operation_id="listMissed", summary="Planned times that did not run, and why")
     @needs("viewer")
     async def missed(
-        since: datetime | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
+        since: When | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
     ) -> shapes_schedules.Missed:
-        return await desk.call(_missed, desk, _aware(since), limit)
+        return await desk.call(_missed, desk, since, limit)
 
     @router.post(
         "/schedules/preview", operation_id="previewRule", summary="What a rule of time means, and its next times"
@@ -136,7 +136,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
     )
     @needs("operator")
     async def pause(name: Name, said: Pause, who: Who) -> shapes_schedules.ScheduleShape:
-        await desk.call(schedules.pause, name, until=_aware(said.until), reason=said.reason, actor=who.actor)
+        await desk.call(schedules.pause, name, until=said.until, reason=said.reason, actor=who.actor)
         return await desk.call(_show, desk, name, TIMES)
 
     @router.post(
@@ -172,6 +172,7 @@ def _changing(router: APIRouter, desk: Desk) -> None:
     @needs("admin")
     async def add(new: NewSchedule, who: Who) -> shapes_schedules.ScheduleShape:
         said = {name: value for name, value in new.given().items() if value is not None or name == "grace"}
+        _understood(new.rule, new.tz)
         path = left_masked(said.get("args"), path="$.args")
         if path is not None:
             message = f"{path} is masked: say what it is"
@@ -239,12 +240,21 @@ def _missed(desk: Desk, since: datetime | None, limit: int) -> shapes_schedules.
 
 
 def _preview(desk: Desk, asked: RuleOf) -> shapes_schedules.RuleShape:
-    rule, now = parse_rule(asked.rule, asked.tz), desk.store.now()
+    rule, now = _understood(asked.rule, asked.tz), desk.store.now()
     times = islice(_times(rule.anchored(now), now), TIMES)
     return shapes_schedules.RuleShape(
         words={language: words(rule, language) for language in LANGUAGES}, zone=rule.zone,
         following=[shapes_schedules.moment(at, rule.zone) for at in times],
     )  # fmt: skip
+
+
+def _understood(text: str, tz: str | None) -> Rule:
+    """Raises: InvalidSchedule."""
+    try:
+        return parse_rule(text, tz)
+    except OverflowError:
+        message = f"the rule '{text[:100]}' names a moment that no clock shows"
+        raise InvalidSchedule(message) from None
 
 
 def _times(rule: Rule, now: datetime) -> Iterator[datetime]:
@@ -260,16 +270,10 @@ def _edit(desk: Desk, name: str, changes: Changes, actor: str) -> None:
     said = changes.given()
     if said.get("rule") is not None:
         said["tz"] = said.get("tz") or one.zone
+        _understood(said["rule"], said["tz"])
     if said.get("labels") is not None and one.definition is not None:
         said["labels"] = restored(said["labels"], dict(one.definition.labels))
     for word in ("rule", "tz", "args", "labels"):
         if said.get(word, ...) is None:
             del said[word]
     found.edit(name, actor=actor, reason=changes.reason, **said)
-
-
-def _aware(at: datetime | None) -> datetime | None:
-    if at is not None and at.utcoffset() is None:
-        message = f"{at.isoformat()} has no offset: write it as {at.isoformat()}Z or with +03:00"
-        raise InvalidSchedule(message)
-    return at

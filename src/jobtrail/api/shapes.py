@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from json import loads
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
 from jobtrail.job.failure import mask_urls
 from jobtrail.job.jsonvalue import safe_text
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from jobtrail.store.search import ListRow
 
 ID = "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
+
+
+def _in_our_time(moment: datetime) -> datetime:
+    """What no clock shows would be stored and could not be read back in every zone."""
+    if not 1900 <= moment.year <= 2999:
+        message = "a moment lies in the years 1900 to 2999"
+        raise ValueError(message)
+    return moment
+
+
+# A moment that somebody gives, with its offset.
+When = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 
 
 class Shape(BaseModel):

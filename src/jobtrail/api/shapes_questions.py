@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from jobtrail.job.masking import MASK, is_secret, masked
+from jobtrail.job.masking import MASK, is_secret, masked, spelled
 
 from .forms import folded
 from .shapes import ID, Shape, file_name, parsed, plain
@@ -105,7 +105,7 @@ def _line(row: QuestionRow, job: JobRow | Any) -> dict[str, Any]:
 def question(row: QuestionRow, job: JobRow | Any, marked: frozenset[str] = frozenset()) -> Question:
     """A question whole; ``marked`` are names that are secret because the task says so."""
     return Question(
-        **_line(row, job), form=folded(parsed(row.schema)), mapping=_mapping(row, marked),
+        **_line(row, job), form=spelled(folded(parsed(row.schema))), mapping=_mapping(row, marked),
         default=masked(parsed(row.default), marked), remember=row.remember, state=row.state,
         answer=masked(parsed(row.answer), marked), actor=row.actor,
         reason=plain(row.reason), closed_at=row.closed_at,
@@ -113,7 +113,7 @@ def question(row: QuestionRow, job: JobRow | Any, marked: frozenset[str] = froze
 
 
 def _mapping(row: QuestionRow, marked: frozenset[str]) -> MappingEditor | None:
-    detail = parsed(row.detail)
+    detail = spelled(parsed(row.detail))
     if not isinstance(detail, dict) or "targets" not in detail:
         return None
     known = Target.model_fields

@@ -24,17 +24,26 @@ def masked(value: Any, marked: frozenset[str] = frozenset()) -> Any:
     """A copy with secrets hidden, also inside lists and objects, and passwords inside URLs."""
     if isinstance(value, dict):
         return {
-            key: MASK if inner is not None and is_secret(str(key), marked) else masked(inner, marked)
+            spelled(key): MASK if inner is not None and is_secret(str(key), marked) else masked(inner, marked)
             for key, inner in value.items()
         }
     if isinstance(value, list):
         return [masked(inner, marked) for inner in value]
-    return mask_urls(value) if isinstance(value, str) else value
+    return mask_urls(spelled(value)) if isinstance(value, str) else value
+
+
+def spelled(value: Any) -> Any:
+    r"""JSON with each half of a surrogate pair spelled out (``\udc80``): JSON may hold one, UTF-8 may not."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {spelled(key): spelled(inner) for key, inner in value.items()}
+    return [spelled(inner) for inner in value] if isinstance(value, list) else value
 
 
 def restored(value: Any, kept: Any) -> Any:
     """What somebody made of a masked copy of ``kept``: where a mask still stands, what it hides is put back."""
-    if isinstance(value, str) and isinstance(kept, str) and value == mask_urls(kept):
+    if isinstance(value, str) and isinstance(kept, str) and value == masked(kept):
         return kept
     if value == MASK:
         return MASK if kept is None else kept
