@@ -221,7 +221,10 @@ async def test_c05_a_locked_database_neither_ends_nor_freezes_the_scheduler(sqli
             assert count() == before
             other.execute("ROLLBACK")
         await wait_for("it goes on", lambda: count() >= before + 5)
-    found = sorted(slot.planned_at for slot in jobs.schedules.slots("work", limit=1000))
+        await asyncio.to_thread(jobs.schedules.pause, "work")
+        await wait_for("all have run", lambda: not jobs.find("status:pending") and not jobs.find("status:running"))
+    submitted = [slot for slot in jobs.schedules.slots("work", limit=1000) if slot.state == "submitted"]
+    found = sorted(slot.planned_at for slot in submitted)
     assert found == [found[0] + number * SECOND for number in range(len(found))]
     jobs_made = jobs.find("task:work", limit=1000)
     assert {job.row.status.value for job in jobs_made} == {"completed"}
