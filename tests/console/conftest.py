@@ -9,9 +9,9 @@ import pytest
 from services import skip_or_fail
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The browser of this machine, started once."""
+    """The browser of this machine, for the tests of one file: while it is open, this thread has a running event loop."""
     if importlib.util.find_spec("playwright") is None:
         skip_or_fail("playwright is not installed")
     path = site.browser_path()
@@ -60,3 +60,10 @@ def browse(chromium):
 def _is_problem(message) -> bool:
     # What the network says of a server that is stopped on purpose, or of a refusal that the page shows, is no error of the page.
     return message.type == "error" and "Failed to load resource" not in message.text and "WebSocket" not in message.text
+
+
+def pytest_collection_modifyitems(items):
+    """One process for all of them: two browsers at once are too much for two cores."""
+    for item in items:
+        if "/console/" in item.path.as_posix():
+            item.add_marker(pytest.mark.xdist_group("console"))
