@@ -133,6 +133,7 @@ def test_a_job_is_started_from_its_form_and_a_file_is_handed_over(place, browse)
     status(page, "Completed")
     page.get_by_text("hello ANN").wait_for()
     page.goto(f"{place.address}#/tasks/import_planes")
+    page.get_by_role("heading", level=1, name="Start import_planes").wait_for()
     page.locator("input[type=file]").set_input_files(
         {"name": "by_hand.csv", "mimeType": "text/csv", "buffer": b"Tail_Number\nN1\n"}
     )
@@ -151,6 +152,7 @@ def test_a_queue_and_a_schedule_are_paused_with_a_reason_and_the_audit_tells_it(
         page.click(CONFIRM)
         row.get_by_role("button", name=then).wait_for()
     page.goto(f"{place.address}#/schedules/greet")
+    page.get_by_role("heading", level=1, name="greet").wait_for()
     page.get_by_role("button", name="Pause…").click()
     page.click(CONFIRM)
     page.get_by_role("button", name="Resume…").click()
@@ -236,7 +238,9 @@ def test_it_is_run_with_a_corrected_file(place, browse):
     page = browse(f"{place.address}#/jobs/{job}")
     page.get_by_role("button", name="Run with a corrected file…").click()
     dialog = page.locator("dialog[open]")
-    dialog.locator("input[type=file]").set_input_files({"name": "right.csv", "mimeType": "text/csv", "buffer": b"Tail_Number\nN1\n"})
+    dialog.locator("input[type=file]").set_input_files(
+        {"name": "right.csv", "mimeType": "text/csv", "buffer": b"Tail_Number\nN1\n"}
+    )
     dialog.get_by_text("right.csv, ").wait_for()
     page.click(CONFIRM)
     page.wait_for_url(lambda url: job not in url)

@@ -72,7 +72,7 @@ def test_a_page_says_what_it_is_about_without_barriers(place, browse, jobs_of, n
         assert barriers(page) == []
 
 
-@pytest.mark.parametrize("name", ["overview", "jobs", "partial", "coverage", "question mapping", "workers"])
+@pytest.mark.parametrize("name", ["overview", "jobs", "partial", "coverage", "question mapping"])
 def test_a_page_on_a_phone_in_russian_and_dark_has_no_barriers_and_scrolls_only_down(place, browse, jobs_of, name):
     where, _ = address(place, name, jobs_of)
     page = browse(where, viewport={"width": 390, "height": 844}, locale="ru-RU", color_scheme="dark")

@@ -1,5 +1,5 @@
 /* One job: what happened, and what can I do? The verdict, then the road, then the evidence. */
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
@@ -47,7 +47,6 @@ function titleOf(job: JobWhole, period: (text: string) => string): string {
 function Whole({ job }: { job: JobWhole }) {
   const { t, period, tWord } = useSpeech();
   const now = useNow();
-  const navigate = useNavigate();
   const act = useAct(job);
   const main = mainAction(job);
   const newest = newer(job);
@@ -57,7 +56,7 @@ function Whole({ job }: { job: JobWhole }) {
     if (name === "answer") answer.current?.scrollIntoView({ behavior: "smooth" });
     else act.open(name);
   };
-  useKeys({ r: () => main && start(main.name), Escape: () => void navigate({ to: "/jobs" }) });
+  useKeys({ r: () => main && start(main.name) });
   return (
     <>
       <div className="page-head">
