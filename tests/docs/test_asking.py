@@ -18,7 +18,7 @@ def jobtrail(folder, *words):
     return subprocess.run(
         [sys.executable, "-m", "jobtrail", *words],
         cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT / "src")},
+        env=environment | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "140"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

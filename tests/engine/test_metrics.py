@@ -175,6 +175,7 @@ def test_the_store_is_told_as_it_stands(jobs):
     drain(jobs)
     bad.using(queue="big", delay=3600).enqueue()
     bad.using(queue="big").enqueue()
+    metrics.count_ends()
     found = told(metrics)
     assert found["jobtrail_up",] == 1
     assert found["jobtrail_jobs", "pending"] == 2
