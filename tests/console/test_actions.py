@@ -7,6 +7,8 @@ import re
 import pytest
 from console_site import running
 
+pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy machine
+
 CONFIRM = "dialog[open] button[type=submit]"
 
 

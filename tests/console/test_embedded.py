@@ -13,6 +13,8 @@ from jobtrail import JobTrail
 from jobtrail.api import create_api
 from jobtrail.store import tokens
 
+pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy machine
+
 
 @pytest.fixture
 def jobs(tmp_path):

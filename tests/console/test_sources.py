@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy machine
+
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 MODULES = WEB / "node_modules"
