@@ -114,6 +114,11 @@ class Live:
         self.subscribe(topic, **words)
         return self.until(f"a snapshot of {topic}", lambda told: told["type"] == "snapshot" and told["id"] == topic)
 
+    def follow(self, name: str = "events", **words: Any) -> int:
+        """Follow the trail and wait until that has begun; the number of the last line before."""
+        self.subscribe("events", name, **words)
+        return int(self.until("it begins", lambda told: told["type"] == "events" and told["id"] == name)["last"])
+
     def closed(self, timeout: float = 15.0) -> int:
         """Receive until it is closed; the code."""
         from websockets.exceptions import ConnectionClosed

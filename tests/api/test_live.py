@@ -243,9 +243,8 @@ def test_a_store_that_was_away_is_told_once_and_everything_when_it_is_back(page,
 
 def test_each_line_of_the_trail_is_given_once_in_order_and_by_job_or_task_if_wanted(page, app_jobs, elsewhere):
     one = page()
-    one.subscribe("events")
-    one.subscribe("events", "of_fail", task="fail")
-    one.snapshot("jobs")
+    one.follow()
+    one.follow("of_fail", task="fail")
     other = elsewhere.task_named("flaky").enqueue()
     job = elsewhere.task_named("fail").enqueue()
     drain(elsewhere)
@@ -263,7 +262,7 @@ def test_each_line_of_the_trail_is_given_once_in_order_and_by_job_or_task_if_wan
     }  # fmt: skip
     assert [line["id"] for line in lines] == sorted(line["id"] for line in lines)
     assert next(line["actor"] for line in lines if line["name"] == "retried") == "person:ann"
-    one.until("those of one task", lambda told: told.get("id") == "of_fail" or any(m.get("id") == "of_fail" for m in one.messages))
+    one.until("those of one task", lambda told: told.get("id") == "of_fail" or any(m.get("id") == "of_fail" and m["events"] for m in one.messages))
     assert {line["task"] for told in one.messages if told.get("id") == "of_fail" for line in told["events"]} == {"fail"}
 
 
@@ -272,9 +271,9 @@ def test_c33_after_a_restart_of_the_server_the_page_is_as_the_api_says_and_no_li
     with serving(app_jobs.asgi()) as server:
         one = Live(server)
         one.snapshot("jobs")
-        one.subscribe("events")
+        one.follow()
         cancelled[0].cancel()
-        last = one.until("the line", lambda told: told["type"] == "events")["last"]
+        last = one.until("the line", lambda told: told.get("events"))["last"]
     assert one.closed() == 1012
     for job in cancelled[1:]:
         job.cancel()
@@ -284,7 +283,7 @@ def test_c33_after_a_restart_of_the_server_the_page_is_as_the_api_says_and_no_li
         again = Live(server)
         again.snapshot("jobs")
         again.subscribe("events", after=last)
-        told = again.until("what was missed", lambda told: told["type"] == "events")
+        told = again.until("what was missed", lambda told: told.get("events"))
         again.close()
     assert again.order["jobs"] == sorted((job.id for job in (*cancelled, new)), reverse=True)
     assert statuses(again) == ["completed"] + ["cancelled"] * 4
@@ -310,11 +309,12 @@ def test_what_is_not_known_any_more_is_told_as_lost(page, app_jobs, monkeypatch)
 def test_scripts_follow_by_server_sent_events_and_go_on_where_they_were(server, app_jobs):
     jobs = [app_jobs.task_named("add").using(delay=600).enqueue(a=n) for n in range(2)]
     jobs[0].cancel()
-    first = sse(server, "/api/live/events?after=0", 1)
-    assert first[0]["event"] == "event"
+    begin, *first = sse(server, "/api/live/events?after=0", 2)
+    assert (begin["event"], first[0]["event"]) == ("begin", "event")
     assert json.loads(first[0]["data"])["name"] == "cancelled"
     jobs[1].cancel()
-    again = sse(server, "/api/live/events", 1, {"Last-Event-ID": first[0]["id"]})
+    begin, *again = sse(server, "/api/live/events", 2, {"Last-Event-ID": first[0]["id"]})
+    assert begin == {"id": first[0]["id"], "event": "begin", "data": "{}"}
     assert json.loads(again[0]["data"])["job"] == jobs[1].id
     listed = sse(server, "/api/live/events?topic=jobs&filter=task:add", 1)
     assert listed[0]["event"] == "snapshot"
@@ -398,3 +398,24 @@ def test_what_is_not_understood_is_told_and_nonsense_ends_it(page, monkeypatch):
 def test_what_cannot_be_streamed_is_refused_with_its_status(client):
     problem(client.get("/api/live/events?topic=nothing"), 422, "invalid-option")
     problem(client.get("/api/live/events?topic=jobs&filter=stat:x"), 422, "invalid-filter")
+
+
+def test_a_server_that_stops_does_not_wait_for_streams_and_sockets_that_are_open(app_jobs):
+    with serving(app_jobs.asgi()) as server:
+        page = Live(server)
+        page.snapshot("jobs")
+        ended = []
+
+        def follow():
+            with pytest.raises(AssertionError, match="the stream ended after 1"):
+                sse(server, "/api/live/events", 2)
+            ended.append(True)
+
+        script = threading.Thread(target=follow)
+        script.start()
+        until("both follow", lambda: clients(server) == 2)
+        began = time.monotonic()
+    assert time.monotonic() - began < 4
+    script.join(10)
+    assert ended
+    assert page.closed() == 1012

@@ -56,6 +56,7 @@ class Hub:
         self.desk = desk
         self.clients = 0
         self.dropped = 0
+        self.leaving = asyncio.Event()  # the server stops
         self._limiters = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
         self._watched: dict[Hashable, Watched] = {}
         self._trail: Trail | None = None
@@ -256,11 +257,13 @@ class Trail(Repeated):
         super().__init__(hub, TRAIL_EVERY)
         self._reader = trail.TrailReader()
         self._followers: dict[Following, Callable[[dict[str, Any]], bool]] = {}
+        self._joined: list[Following] = []
         self._catching_up: dict[Following, int | None] = {}
 
     def join(self, one: Following, fits: Callable[[dict[str, Any]], bool], after: int | None) -> None:
         """Give somebody the lines that fit."""
         self._followers[one] = fits
+        self._joined.append(one)
         if after is not None:
             self._catching_up[one] = after
         self._start()
@@ -277,7 +280,10 @@ class Trail(Repeated):
     async def look(self) -> float:
         """Read what is new; before that, for those who have just come, what they missed."""
         catching_up, self._catching_up = self._catching_up, {}
+        joined, self._joined = self._joined, []
         (found, missed), took = await self._hub.read(lambda: self._read(list(catching_up.values())))
+        for one in joined:
+            one.begins(catching_up.get(one) or self._reader.high or 0)
         for (one, after), lines in zip(catching_up.items(), missed, strict=True):
             if one not in self._followers:
                 continue

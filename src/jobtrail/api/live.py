@@ -25,7 +25,7 @@ from .shapes import Shape
 from .topics import Subscribe, topics
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from starlette.types import Scope
 
@@ -67,6 +67,10 @@ class Station:
             found = self._hubs[loop] = Hub(self._desk)
         return found
 
+    def farewell(self) -> None:
+        """The server of the running loop stops: streams end."""
+        self.hub().leaving.set()
+
     def subscription(self, said: Subscribe) -> Callable[[Outbox], Callable[[], None]]:
         """What begins a subscription for an outbox; what that returns ends it.
 
@@ -105,6 +109,7 @@ def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("live")
     station = Station(desk)
+    desk.farewells.append(station.farewell)
 
     @router.websocket("/live")
     @needs("viewer")
@@ -290,33 +295,42 @@ async def _stream(desk: Desk, station: Station, said: Subscribe, scope: Scope) -
         pass  # so is one too many
 
     async def messages() -> AsyncIterator[dict[str, str]]:
-        outbox = Outbox()
+        outbox, hub = Outbox(), station.hub()
         leave = begin(outbox)
-        logged_out = asyncio.ensure_future(_until_logged_out(desk, scope))
+        ends = [asyncio.ensure_future(one) for one in (_until_logged_out(desk, scope), hub.leaving.wait())]
         try:
             with station.client():
-                while not logged_out.done():
+                while not any(end.done() for end in ends):
                     message = outbox.take()
                     if message is None:
-                        waits = asyncio.ensure_future(outbox.ready.wait())
-                        await asyncio.wait({waits, logged_out}, return_when=asyncio.FIRST_COMPLETED)
-                        waits.cancel()
+                        await _first_of(outbox.ready.wait(), ends)
                         continue
                     for one in _as_events(message):
                         yield one
         finally:
-            logged_out.cancel()
+            for end in ends:
+                end.cancel()
             leave()
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return EventSourceResponse(messages(), headers=headers, send_timeout=PATIENCE, ping=15)
 
 
+async def _first_of(news: Coroutine[Any, Any, Any], ends: Sequence[asyncio.Future[Any]]) -> None:
+    waiting = asyncio.ensure_future(news)
+    try:
+        await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
 def _as_events(message: str) -> list[dict[str, str]]:
-    """A message as server-sent events: one for each line of the trail, with its id."""
+    """A message as server-sent events: one for each line of the trail, with its id; ``begin`` has that of the last one before."""
     told = json.loads(message)
     if told["type"] != "events":
         return [{"event": told.pop("type"), "data": json.dumps(told, separators=(",", ":"))}]
+    if not told["events"]:
+        return [{"event": "begin", "id": str(told["last"]), "data": "{}"}]
     return [
         {"event": "event", "id": str(line["id"]), "data": json.dumps(line, separators=(",", ":"))}
         for line in told["events"]

@@ -140,7 +140,13 @@ class Following:
         self._outbox = outbox
         self._lines: deque[tuple[int, str]] = deque()
         self._lost: str | None = None
+        self._begins: int | None = None
         self._given: set[int] = set()
+
+    def begins(self, last: int) -> None:
+        """From here on each line is given: that of this number is the last one before."""
+        self._begins = last
+        self._outbox.has_news(self)
 
     def add(self, lines: Iterable[tuple[int, str]]) -> None:
         """Lines by their numbers, as JSON; those that wait already, or were given from what was missed, come once."""
@@ -169,11 +175,14 @@ class Following:
         self._outbox.has_news(self)
 
     def more(self) -> bool:
-        """Is a line left, or that some are lost?"""
-        return bool(self._lines) or self._lost is not None
+        """Is a line left, or where it begins, or that some are lost?"""
+        return bool(self._lines) or self._lost is not None or self._begins is not None
 
     def message(self) -> str | None:
-        """That lines are lost, or some lines."""
+        """Where it begins, that lines are lost, or some lines."""
+        if self._begins is not None:
+            last, self._begins = self._begins, None
+            return _json({"type": "events", "id": self.id, "last": last, "events": []})
         if self._lost is not None:
             why, self._lost = self._lost, None
             return _json({"type": "reset", "id": self.id, "reason": why})

@@ -32,6 +32,13 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, which would not end by themselves, and then the rest."""
+        desk = getattr(getattr(self.config.app, "state", None), "desk", None)
+        for farewell in desk.farewells if desk is not None else ():
+            farewell()
+        await super().shutdown(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take none."""
