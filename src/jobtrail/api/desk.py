@@ -38,6 +38,7 @@ class Desk:
     search_seconds: float = SEARCH_SECONDS
     attempts: Attempts = field(default_factory=Attempts)
     series: Series = field(default_factory=Series)
+    topics: dict[str, Any] = field(default_factory=dict)  # what can be watched live, by name; see `topics`
     farewells: list[Callable[[], None]] = field(default_factory=list)  # called in its loop when the server stops
     _limiter: Any = None
 

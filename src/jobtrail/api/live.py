@@ -57,7 +57,8 @@ class Station:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
-        self.topics: Topics = topics()
+        desk.topics.update(topics())
+        self.topics: Topics = desk.topics
 
     def hub(self) -> Hub:
         """That of the running loop."""
