@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from .session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 LOOKING, STEERING, WORKING, KEEPING = "Looking", "Steering", "Working", "Keeping"
 _WHERE = "Where the jobs are"
@@ -119,6 +119,36 @@ def _root(
     del debug, version  # read where errors are explained, and by its callback
     ctx.obj = Session(app, database)
     ctx.call_on_close(ctx.obj.close)
+
+
+def command_group(
+    cli: typer.Typer, name: str, panel: str, about: str, commands: Mapping[str, Callable[..., int | None]]
+) -> None:
+    """Register several commands under one name; without one of them it is the first, which needs no arguments."""
+    group = typer.Typer(
+        name=name, invoke_without_command=True, rich_markup_mode=None, help=about,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )  # fmt: skip
+    alone = next(iter(commands.values()))
+
+    def without_command(
+        ctx: typer.Context,
+        as_json: JsonOption = False,
+        app: AppOption = None,
+        database: DatabaseOption = None,
+        debug: DebugOption = False,
+    ) -> None:
+        del debug
+        session: Session = ctx.obj
+        session.app, session.database = app or session.app, database or session.database
+        if ctx.invoked_subcommand is None:
+            session.as_json = as_json
+            alone(session)
+
+    group.callback(help=about)(without_command)
+    for word, function in commands.items():
+        command(group, word, panel)(function)
+    cli.add_typer(group, rich_help_panel=panel)
 
 
 def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., int | None]], None]:

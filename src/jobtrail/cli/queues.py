@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .program import LOOKING, AppOption, DatabaseOption, DebugOption, JsonOption, command
+from .program import LOOKING, command_group
 from .session import Session
 from .submit import ActorOption, ReasonOption, actor_or_me
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)]
@@ -19,34 +19,8 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue's n
 
 def add_to(cli: typer.Typer) -> None:
     """Register the group and its commands."""
-    group = typer.Typer(
-        name="queues",
-        invoke_without_command=True,
-        rich_markup_mode=None,
-        help="What waits in each queue; pause and resume one.",
-        context_settings={"help_option_names": ["--help", "-h"]},
-    )
-    group.callback()(_alone)
-    command(group, "list", LOOKING)(list_all)
-    command(group, "pause", LOOKING)(pause)
-    command(group, "resume", LOOKING)(resume)
-    cli.add_typer(group, rich_help_panel=LOOKING)
-
-
-def _alone(
-    ctx: typer.Context,
-    as_json: JsonOption = False,
-    app: AppOption = None,
-    database: DatabaseOption = None,
-    debug: DebugOption = False,
-) -> None:
-    """Without a command: the list."""
-    del debug
-    session: Session = ctx.obj
-    session.app, session.database = app or session.app, database or session.database
-    if ctx.invoked_subcommand is None:
-        session.as_json = as_json
-        list_all(session)
+    commands: dict[str, Callable[..., int | None]] = {"list": list_all, "pause": pause, "resume": resume}
+    command_group(cli, "queues", LOOKING, "What waits in each queue; pause and resume one.", commands)
 
 
 def list_all(session: Session) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .program import LOOKING, AppOption, DatabaseOption, DebugOption, JsonOption, command
+from .program import LOOKING, command_group
 from .schedule_options import (
     ArgOption,
     CatchUpOption,
@@ -45,37 +45,11 @@ CountOption = Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, h
 
 def add_to(cli: typer.Typer) -> None:
     """Register the group and its commands."""
-    group = typer.Typer(
-        name="schedules",
-        invoke_without_command=True,
-        rich_markup_mode=None,
-        help="What runs by the clock: look at it, add, edit, pause, run now.",
-        context_settings={"help_option_names": ["--help", "-h"]},
-    )
-    group.callback()(_alone)
     commands: dict[str, Callable[..., int | None]] = {
         "list": list_all, "show": show, "next": next_times, "missed": missed, "add": add, "edit": edit, "pause": pause,
         "resume": resume, "run-now": run_now, "remove": remove,
     }  # fmt: skip
-    for name, function in commands.items():
-        command(group, name, LOOKING)(function)
-    cli.add_typer(group, rich_help_panel=LOOKING)
-
-
-def _alone(
-    ctx: typer.Context,
-    as_json: JsonOption = False,
-    app: AppOption = None,
-    database: DatabaseOption = None,
-    debug: DebugOption = False,
-) -> None:
-    """Without a command: the list."""
-    del debug
-    session: Session = ctx.obj
-    session.app, session.database = app or session.app, database or session.database
-    if ctx.invoked_subcommand is None:
-        session.as_json = as_json
-        list_all(session)
+    command_group(cli, "schedules", LOOKING, "What runs by the clock: look at it, add, edit, pause, run now.", commands)
 
 
 # -- looking -----------------------------------------------------------------------------------------
