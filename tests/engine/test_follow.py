@@ -9,8 +9,10 @@ import pytest
 from trails import count_rows, event, names, until
 
 from jobtrail import Context, InvalidOption, Partial, PermanentError, ResultTimeout
-from jobtrail.errors import InvalidArguments
+from jobtrail.errors import InvalidArguments, TooLarge
+from jobtrail.job import moves
 from jobtrail.job.model import Outcome, Status
+from jobtrail.job.moves import Subject
 from jobtrail.store import follow, retention, workers
 from jobtrail.store import jobs as store_jobs
 from jobtrail.testing import MovableClock, drain, recover
@@ -115,7 +117,7 @@ def test_c54_a_lost_worker_is_an_end_like_another(app):
     assert came(app) == ["any", "failure"]
 
 
-def test_c54_a_timeout_is_a_failure_and_a_shut_down_is_no_end(app):
+def test_c54_a_timeout_is_a_failure(app):
     @app.task(timeout=0.05)
     async def slow(ctx):
         import asyncio
@@ -126,6 +128,18 @@ def test_c54_a_timeout_is_a_failure_and_a_shut_down_is_no_end(app):
     drain(app)
     assert job.refresh().status is Status.FAILED
     assert came(app) == ["failure"]
+
+
+def test_c54_a_run_that_is_handed_back_at_shutdown_is_no_end(app):
+    job = chained(app).enqueue()
+    store, now = app.store, app.store.now()
+    (claim,) = store.write(lambda c: store_jobs.claim(c, store.dialect, "default", 5, job.id, now))
+    move = moves.handed_back(Subject(claim.id, claim.run_no, claim.attempt), now, reason="interrupted by shutdown")
+    assert store.write(lambda c: store_jobs.apply(c, store.dialect, [move], now)) == []
+    assert {one["state"] for one in job.successors()} == {"waiting"}
+    assert app.find("task:publish") == []
+    drain(app)
+    assert came(app) == ["any", "success"], "it ends when it has run again"
 
 
 def test_c54_attached_in_the_moment_in_which_it_ends(make_jobs):
@@ -159,6 +173,14 @@ def test_attached_after_the_end_it_comes_at_once_if_it_was_its_end(app):
     assert job.then(app.task_named("publish"), {"name": "late"}, on="success").id == late.id, "the same is declared once"
     drain(app)
     assert came(app) == ["late"]
+
+
+def test_what_is_attached_keeps_to_the_settings_of_its_application(make_jobs):
+    jobs = with_tasks(make_jobs(argument_limit=100))
+    job = jobs.task_named("load").enqueue()
+    with pytest.raises(TooLarge, match="100 bytes"):
+        job.then(jobs.task_named("publish"), {"name": "x" * 200})
+    assert job.successors() == []
 
 
 def test_c54_a_retried_job_is_followed_once(app):

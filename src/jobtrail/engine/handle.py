@@ -8,7 +8,6 @@ from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jobtrail.config import Settings
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.jsonvalue import decode
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.config import Settings
     from jobtrail.job.model import JobRow
     from jobtrail.job.task import Task
     from jobtrail.store import Store
@@ -33,6 +33,8 @@ WAIT_POLL = 0.05  # seconds
 
 class Submitter(Protocol):
     """Whoever stores submissions (the application's service)."""
+
+    settings: Settings
 
     def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """Store one job."""
@@ -328,7 +330,7 @@ class Job:
         Raises: UsageError; NotFound.
         """
         row = self.refresh().row
-        one = successor(Next(*task._to_follow(), params, **said), Before(row.source, row.period), Settings())
+        one = successor(Next(*task._to_follow(), params, **said), Before(row.source, row.period), task._submitter.settings)
 
         def operation(conn: Connection) -> Any:
             self._store.wake.need()
