@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from services import skip_or_fail
 
 pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy machine
 
@@ -75,7 +76,7 @@ def test_the_first_load_is_small():
     import gzip
 
     if not (STATIC / "index.html").is_file():
-        pytest.skip("the console is not built: make console")
+        skip_or_fail("the console is not built: make console")
     sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in (STATIC / "assets").iterdir()}
     # Of the page with the list of jobs: all that is not loaded for other pages or the other language.
     later = (
