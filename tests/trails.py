@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import closing
+from json import loads
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 from services import database_name
+from sqlalchemy import select
 
 from jobtrail import JobTrail
 from jobtrail.store import migrate, tables
@@ -43,6 +45,13 @@ def event(job: Any, name: str) -> Any:
     found = [one for one in job.events() if one.name == name]
     assert found, f"there is no '{name}' in the trail, only {names(job)}"
     return found[-1]
+
+
+def actions(jobs: JobTrail, name: str) -> list[dict[str, Any]]:
+    """What people did that is no move of one job, as it is kept, newest first."""
+    query = select(tables.actions).where(tables.actions.c.name == name).order_by(tables.actions.c.id.desc())
+    with jobs.store.read() as conn:
+        return [{**row._mapping, "detail": loads(row.detail) if row.detail else {}} for row in conn.execute(query)]
 
 
 def count_rows(jobs: JobTrail, table: str = "jobs") -> int:

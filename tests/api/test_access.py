@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 from api_app import HERE, OURS, problem
 from starlette.testclient import TestClient
+from trails import actions
 
 from jobtrail.api import Person, signing
 from jobtrail.errors import InvalidOption
-from jobtrail.store import actions, tokens
+from jobtrail.store import tokens
 
 FAR = "203.0.113.9"
 
@@ -263,6 +264,5 @@ def test_a_way_to_log_in_that_cannot_be_is_refused_at_once(app_jobs, options, wo
 
 def test_an_upload_is_in_the_trail_of_what_people_did(app_jobs, seen_as):
     assert seen_as("operator").post("/api/files?name=a.csv", content=b"x").status_code == 201
-    with app_jobs.store.read() as conn:
-        (one,) = actions.newest(conn, name="file_uploaded")
+    (one,) = actions(app_jobs, "file_uploaded")
     assert (one["actor"], one["detail"]["name"]) == ("person:ann", "a.csv")

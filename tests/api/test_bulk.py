@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from api_app import problem
 from sqlalchemy import update
-from trails import names, until
+from trails import actions, names, until
 
 from jobtrail.engine import bulk
-from jobtrail.store import actions, tables
+from jobtrail.store import tables
 from jobtrail.testing import drain
 
 FAILED = {"action": "retry", "filter": "status:failed"}
@@ -67,8 +67,7 @@ def test_c67_who_pressed_and_why_is_recorded_with_each_job_and_in_the_audit(app_
     line = next(event for event in source.events() if event.name == "retried")
     assert line.actor == "person:local"
     assert line.reason == f"the disk is free (by job {made})"
-    with app_jobs.store.read() as conn:
-        (told,) = actions.newest(conn, name="bulk_started")
+    (told,) = actions(app_jobs, "bulk_started")
     assert (told["actor"], told["target"], told["reason"]) == ("person:local", made, "the disk is free")
     assert told["detail"] == {"action": "retry", "mode": None, "filter": "status:failed", "jobs": 1}
 

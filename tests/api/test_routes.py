@@ -158,9 +158,9 @@ def test_what_does_not_fit_is_named_by_its_path(client):
 
 def test_addresses_of_plug_ins_are_behind_the_same_guard(make_jobs):
     from starlette.testclient import TestClient
+    from trails import actions
 
     from jobtrail.api import Person
-    from jobtrail.store import actions
 
     plugin = Plugin("weather")
 
@@ -179,8 +179,7 @@ def test_addresses_of_plug_ins_are_behind_the_same_guard(make_jobs):
     assert found.json() == {"station": "EWR", "password": "•••", "at": [1, 2]}
     problem(client.post("/api/plugins/weather/reset", headers={"X-Role": "operator"}), 403, "role-needed")
     assert client.post("/api/plugins/weather/reset", headers={"X-Role": "admin"}).status_code == 200
-    with jobs.store.read() as conn:
-        (told,) = actions.newest(conn, name="plugin_called")
+    (told,) = actions(jobs, "plugin_called")
     assert (told["actor"], told["target"]) == ("person:ann", "POST /api/plugins/weather/reset")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from trails import until
+from trails import actions, until
 
 from jobtrail import Context
 from jobtrail.job.model import Status
-from jobtrail.store import actions, queues
+from jobtrail.store import queues
 from jobtrail.store.wake import QUEUES
 from jobtrail.testing import MovableClock, drain
 
@@ -70,7 +70,7 @@ def test_what_waits_and_runs_in_each_queue(make_jobs):
     set_paused(jobs, "slow", paused=True)
     with jobs.store.read() as conn:
         default, slow = queues.overview(conn, jobs.store.now())
-        (done,) = actions.newest(conn)
+    (done,) = actions(jobs, "queue_paused")
     assert (default["name"], default["waiting"], default["due"], default["paused"]) == ("default", 3, 3, False)
     assert (slow["name"], slow["waiting"], slow["due"], slow["paused"], slow["actor"]) == ("slow", 1, 0, True, "ann")
     assert (done["name"], done["target"], done["actor"], done["reason"]) == ("queue_paused", "slow", "ann", "disk full")

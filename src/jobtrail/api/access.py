@@ -177,10 +177,6 @@ class Access:
         client = scope.get("client")
         return str(client[0]) if client else "unknown"
 
-    def needs_login(self, scope: Scope) -> bool:
-        """Is there a way for this caller to be somebody?"""
-        return not (self.local and is_loopback(scope))
-
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="jobtrail"'}
 

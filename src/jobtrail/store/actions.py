@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from json import dumps, loads
+from json import dumps
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import select
 
 from .tables import actions
 
@@ -34,17 +32,3 @@ def record(
     """Write one, in the transaction of what it tells."""
     row = (now, actor, name, target, reason, dumps(detail, default=str) if detail else None)
     dialect.insert_many(conn, actions, _COLUMNS, [row])
-
-
-def newest(
-    conn: Connection, *, before: int | None = None, actor: str | None = None, name: str | None = None, limit: int = 100
-) -> list[dict[str, Any]]:
-    """Newest first, from below the id ``before``."""
-    query = select(actions).order_by(actions.c.id.desc()).limit(limit)
-    for condition in (
-        actions.c.id < before if before is not None else None,
-        actions.c.actor == actor if actor is not None else None,
-        actions.c.name == name if name is not None else None,
-    ):
-        query = query if condition is None else query.where(condition)
-    return [{**row._mapping, "detail": loads(row.detail) if row.detail else {}} for row in conn.execute(query)]
