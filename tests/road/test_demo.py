@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 import pytest
 from services import database_name
+from trails import until
 
 from jobtrail.cli.demo import shipped_data
 
@@ -151,17 +153,18 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Pat
     assert jobtrail("questions", **there).stdout == "nothing waits for an answer\n"
 
 
-def test_a_demonstration_that_goes_on_leaves_a_question_for_whoever_sits_there(tmp_path: Path) -> None:
+def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path) -> None:
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
     there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo:app"}
-    command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path)]
+    command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=known | {"PYTHONUNBUFFERED": "1"})
     try:
         assert process.stdout is not None
         lines = []
-        while "A worker goes on here" not in (line := process.stdout.readline()):
+        while "The console is at" not in (line := process.stdout.readline()):
             assert line, lines
             lines.append(line)
+        flows_in(line.split()[-1])
         (told,) = [line.split()[-1] for line in lines if "jobtrail answer" in line]
         found: list[dict[str, Any]] = []
         end = time.monotonic() + 30
@@ -175,6 +178,28 @@ def test_a_demonstration_that_goes_on_leaves_a_question_for_whoever_sits_there(t
     finally:
         process.terminate()
         process.communicate(timeout=40)
+    assert process.returncode == 0, "it leaves in order"
+
+
+def flows_in(address: str) -> None:
+    """Over the network: a month runs and says how far it is, and a source fails and is tried again."""
+
+    def jobs(wanted: str) -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{address}api/jobs?q={wanted}", timeout=10) as answer:
+            return json.load(answer)["jobs"]
+
+    until("the console answers", lambda: answers(address), timeout=30)
+    until("a month is under way", lambda: [one for one in jobs("task:sync_weather%20status:running") if one["progress"]], timeout=30)
+    until("the radar is tried again", lambda: [one for one in jobs("task:sync_radar") if one["retry_reason"]], timeout=30)
+    assert "503 Service Unavailable" in jobs("task:sync_radar")[0]["retry_reason"]
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}healthz", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 def test_other_data_give_other_figures(tmp_path: Path, data: Path) -> None:

@@ -26,7 +26,7 @@ from rich.text import Text
 from jobtrail.errors import UsageError
 from jobtrail.job.model import Status
 
-from .demo_live import can_serve, open_address, serve
+from .demo_live import address_of, can_serve, open_address, serve
 from .demo_question import ask_and_answer, leave_waiting
 
 if TYPE_CHECKING:
@@ -202,15 +202,17 @@ def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | 
         whole = Demo(jobs, place, Console(quiet=True) if as_json else console)
         whole.run()
         waits = None if once else leave_waiting(jobs, place)
+        address = None if listening is None else address_of(listening)
         if as_json:
-            console.file.write(json.dumps(asdict(whole.report)) + "\n")
+            served = {} if address is None else {"address": address, "token": token}
+            console.file.write(json.dumps(asdict(whole.report) | served) + "\n")
             console.file.flush()
         else:
             _tell_commands(place, console, waits)
+            _tell_address(console, address, token, once=once)
         if listening is not None:
-            return serve(session, jobs, whole.units(), listening, token)
+            return serve(session, jobs, whole.units(), listening, local=token is None)
         if not once:
-            console.print("The console is not installed: pip install 'jobtrail[api]'.", markup=False, highlight=False)
             work(jobs)
     finally:
         jobs.state.warehouse.close()
@@ -415,6 +417,15 @@ def _tell_commands(place: Place, console: Console, waits: Job | None) -> None:
         tell("\nA worker goes on here and runs what you submit and what you answer. Ctrl-C ends it.")
     else:
         tell(f"  jobtrail worker --queues {flights().QUEUE} --burst")
+
+
+def _tell_address(console: Console, address: str | None, token: str | None, *, once: bool) -> None:
+    told = [f"The console is at {address}"] if address else []
+    told += [f"Its token, shown this once: {token}"] if token else []
+    if not address and not once:
+        told = ["The console is not installed: pip install 'jobtrail[api]'."]
+    for line in told:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def work(jobs: JobTrail, *, burst: bool = False) -> bool:

@@ -79,23 +79,27 @@ def sync_radar(airport: str) -> None:
     raise ConnectionError(message)
 
 
-def serve(session: Session, jobs: JobTrail, units: list[tuple[str, str]], listening: socket, token: str | None) -> int:
+def serve(session: Session, jobs: JobTrail, units: list[tuple[str, str]], listening: socket, *, local: bool) -> int:
     """Serve console and API with a worker beside them until Ctrl-C or SIGTERM; the exit code."""
-    from .api import _serve, _tell
+    from .api import _serve
     from .demo import flights
 
     jobs.task(name="sync_radar", kind="sync")(sync_radar)
     jobs.state.pace = PACE
-    address = listening.getsockname()
     worker = jobs.worker(queues=[flights().QUEUE, "default"], beat="thread")
-    app: Any = jobs.asgi(local=token is None, allowed_hosts=() if token is None else ("*",))
-    _tell(session, address[0], address[1], "", token)
+    app: Any = jobs.asgi(local=local, allowed_hosts=() if local else ("*",))
     flow = Flow(jobs, units)
     flow.start()
     try:
         return asyncio.run(_serve(session, app, listening, worker))
     finally:
         flow.stop()
+
+
+def address_of(listening: socket) -> str:
+    """Where a browser finds it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def open_address(host: str, port: int, jobs: JobTrail) -> tuple[socket, str | None]:
