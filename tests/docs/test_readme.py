@@ -32,5 +32,5 @@ def test_the_commands_it_names_exist():
     known = subprocess.run(
         [sys.executable, "-m", "jobtrail", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    assert len(words) == 6
+    assert {"submit", "list", "show", "serve"} <= words
     assert all(f"\n  {word} " in known for word in words), words
