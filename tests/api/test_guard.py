@@ -108,6 +108,15 @@ def test_the_names_of_this_machine_are_ours(client, host):
     assert client.get("/api/jobs", headers={"Host": host}).status_code == 200
 
 
+@pytest.mark.parametrize("said", [{}, {"local": False, "allowed_hosts": ["jobs.example"]}])
+def test_health_is_told_under_any_name_and_nothing_else_is(clients, said):
+    asked = {"Host": "10.2.3.4:8765"}
+    assert clients(**said).get("/healthz", headers=asked).text == "ok"
+    assert clients(**said).get("/readyz", headers=asked).json() == {"ready": True}
+    for path in ("/metrics", "/api/me", "/healthz/", "/"):
+        problem(clients(**said).get(path, headers=asked), 421, "unknown-host")
+
+
 def test_with_a_login_names_count_only_where_they_are_set(clients):
     said = {"login": lambda _request: Person("ann", "admin")}
     assert clients(**said).get("/api/jobs", headers={"Host": "jobs.example"}).status_code == 200
@@ -175,9 +184,9 @@ def test_every_answer_carries_the_headers_that_protect_the_page(client, path):
     headers = client.get(path).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
-    assert policy["script-src"] == "'self'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'"
-    assert "unsafe" not in policy["script-src"]
+    assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert "server" not in headers

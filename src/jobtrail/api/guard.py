@@ -28,13 +28,14 @@ ANYONE = "anyone"
 OURS = "x-jobtrail"  # a header that no other site can have a browser send
 _RULE = "__jobtrail_needs__"
 _FILES = "__jobtrail_takes_files__"
+_ANY_HOST = "__jobtrail_any_host__"
 BODY_LIMIT = 8 << 20  # bytes of a request that is no file
 _PERSON = "jobtrail.person"
 _BOUNDED = "jobtrail.bounded"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -74,6 +75,12 @@ def rule_of(endpoint: Any) -> str | None:
 def takes_files(endpoint: _F) -> _F:
     """Say of a route that it reads its body piece by piece and has a limit of its own."""
     setattr(endpoint, _FILES, True)
+    return endpoint
+
+
+def under_any_name(endpoint: _F) -> _F:
+    """Say of a route that it tells nothing: it answers whatever name is asked for, as who checks health asks by address."""
+    setattr(endpoint, _ANY_HOST, True)
     return endpoint
 
 
@@ -159,8 +166,9 @@ class Guard:
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
-        self._check_host(headers)
         endpoint = self._endpoint(scope)
+        if not getattr(endpoint, _ANY_HOST, False):
+            self._check_host(headers)
         if endpoint is None:
             return  # there is no such route, or not for this method: nothing of ours will be called
         role = rule_of(endpoint)

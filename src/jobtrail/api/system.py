@@ -12,7 +12,7 @@ from jobtrail.errors import StoreError
 from jobtrail.store import workers
 
 from . import shapes, signing
-from .guard import ANYONE, also, needs
+from .guard import ANYONE, also, needs, under_any_name
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -104,11 +104,13 @@ def _is_https(request: Request, desk: Desk) -> bool:
 def _health(router: APIRouter, desk: Desk) -> None:
     @router.get("/healthz", operation_id="healthz", summary="Does this process answer?", response_class=PlainTextResponse)
     @needs(ANYONE)
+    @under_any_name
     async def healthz() -> str:
         return "ok"
 
     @router.get("/readyz", operation_id="readyz", summary="Can it read its database?")
     @needs(ANYONE)
+    @under_any_name
     async def readyz() -> Response:
         try:
             await desk.read(_look)
