@@ -1,24 +1,31 @@
 """Is it still quick with a million jobs?   python -m bench.million [--jobs 1000000] [--items 5] [--databases sqlite,postgresql]
 
-Fills a database with jobs of 300 tasks over two years (most completed, some partial and failed with a hundred different
-errors, a few waiting and asking), with items of the partial ones, units, totals and a trail. Then asks the API for what the
-console asks for, each page many times, and prints the median and the 95th percentile in milliseconds; once alone, and once
-beside a worker that drains jobs. Takes some minutes and about 1 GB for a million jobs.
+Fills a database with jobs of 300 tasks over two years (most completed, every sixth failed with one of a hundred errors,
+some partial, half of the newest 8 % waiting, every second of these due), with items of the partial ones (one has 100,000), units and open
+failures. Then asks the API for what the console asks for, one page after the other and all of them many times, and prints
+for each the first answer, the median and the 95th percentile in milliseconds: alone, and while a worker process executes
+what another process submits. Of that worker it prints how long a job waited for it, alone and while pages are asked for.
+Takes some minutes and about 1.5 GB for a million jobs. `--url` asks a database that was filled before, or fills and keeps it.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import random
 import statistics
-import threading
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from json import dumps
+from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from sqlalchemy import select
 
 from bench.run import postgresql, sqlite
 from jobtrail import JobTrail
@@ -28,15 +35,21 @@ from jobtrail.job.unit import unit_of
 from jobtrail.store import migrate, tables
 
 TASKS, SOURCES, ERRORS, CHUNK = 300, 40, 100, 20_000
+MANY_ITEMS = 100_000  # of one job
+PACE = 0.02  # seconds between two jobs that are submitted to the worker
+ALONE_FOR = 15.0  # seconds
 PAGES = {
     "list, newest": "/api/jobs?limit=50",
     "list, failed": "/api/jobs?q=status:failed&limit=50",
+    "list, task, status and period": "/api/jobs?q=task:task_007 status:failed period:2025*&limit=50",
     "list, task and source": "/api/jobs?q=task:task_007 source:source/3&limit=50",
-    "list, a period": "/api/jobs?q=period:2025-02-12&limit=50",
     "list, free text": "/api/jobs?q=weather&limit=50",
     "list, older page": "/api/jobs?limit=50&before={old}",
+    "list, last page": "/api/jobs?limit=50&before={oldest}",
     "job": "/api/jobs/{job}",
     "items of a job": "/api/jobs/{partial}/items?outcome=failed",
+    "job with 100,000 items": "/api/jobs/{big}",
+    "its failed items": "/api/jobs/{big}/items?outcome=failed",
     "overview, numbers": "/api/stats",
     "overview, over time": "/api/stats/series?hours=24",
     "overview, what is needed": "/api/stats/needs",
@@ -47,6 +60,7 @@ PAGES = {
     "tasks": "/api/tasks",
     "workers": "/api/workers",
     "queues": "/api/queues",
+    "retry all failed, preview": "/api/bulk/preview",
 }
 _JOB = (
     "id", "task", "args", "queue", "priority", "status", "outcome", "run_no", "attempt", "max_attempts", "created_at",
@@ -71,7 +85,7 @@ class Filling:
         self.end = app.store.now() - timedelta(minutes=5)
         self.begin = self.end - timedelta(days=730)
         self.errors = [describe(ValueError(f"row {n}: wind speed {n} mph is not possible")) for n in range(ERRORS)]
-        self.partial, self.units = "", {}
+        self.partial, self.big, self.units = "", "", {}
 
     def run(self) -> None:
         """All of it."""
@@ -102,12 +116,12 @@ class Filling:
         chance, made = self.random.random(), identity(at, self.random)
         task, source = f"task_{number % TASKS:03}", f"source/{number % SOURCES}"
         status, outcome = "completed", "success"
-        if chance < 0.02:
-            status, outcome = "failed", "error"
-        elif chance < 0.05:
-            status, outcome = "partial", "partial"
-        elif number >= self.count - 500:
+        if number >= self.count * 0.92 and number % 4 < 2:
             status, outcome = "pending", None
+        elif chance < 0.16:
+            status, outcome = "failed", "error"
+        elif chance < 0.19:
+            status, outcome = "partial", "partial"
         error = self.errors[number % ERRORS] if status == "failed" else None
         period = unit = None
         if number % 2:
@@ -120,7 +134,10 @@ class Filling:
             )  # fmt: skip
         counts: tuple[Any, ...] = (None, None, None)
         if status == "partial":
-            self.partial, many = made, self.items * 30  # as many items as `--items` for each job, all at the partial ones
+            many = self.items * 30  # about as many items as `--items` for each job, all at the partial ones
+            if not self.big:
+                self.big, many = made, MANY_ITEMS
+            self.partial = made
             counts = (many - 3, 3, 0)
             items += [
                 (made, "items", f"row {n}", n, "failed" if n < 3 else "ok", "not possible" if n < 3 else None, None, made, 1, 1, at)
@@ -130,75 +147,148 @@ class Filling:
         return (
             made, task, dumps({"airport": "EWR", "number": number}), "default" if number % 10 else "slow", 5, status, outcome,
             1 if ended else 0, 1 if ended else 0, 3, at, at if ended else None, at + timedelta(seconds=3) if ended else None,
-            at if ended else at + timedelta(days=3650), source, period, unit, error.to_json() if error else None,
+            at if ended or number % 2 else at + timedelta(days=3650), source, period, unit, error.to_json() if error else None,
             error.fingerprint if error else None, None, *counts,
         )  # fmt: skip
 
 
-@contextlib.contextmanager
-def draining(app: JobTrail) -> Iterator[Callable[[], float]]:
-    """A worker beside it that always has jobs; gives how many a second it ended so far."""
-    import asyncio
+class Beside:
+    """A worker process with jobs of its own, which another process submits one by one, all the time."""
 
-    app.task(name="nothing", queue="drained")(lambda: None)
-    worker, over, begun = app.worker(queues=["drained"], beat=None), threading.Event(), time.monotonic()
-    ran = worker.seen = []
+    def __init__(self, app: JobTrail, url: str) -> None:
+        self._app, self._url = app, url
 
-    def feed() -> None:
-        while not over.is_set():
-            app.task_named("nothing").enqueue_many([{}] * 200)
-            over.wait(0.2)
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """While the block goes on."""
+        command, root = [sys.executable, "-m", "bench.million", "--url", self._url], Path(__file__).parent.parent
+        started = [subprocess.Popen([*command, part], cwd=root) for part in ("--work", "--feed")]
+        try:
+            self._until_it_works()
+            yield
+        finally:
+            for process in reversed(started):
+                process.kill()
+                process.wait(10)
 
-    threads = [threading.Thread(target=lambda: asyncio.run(worker.run())), threading.Thread(target=feed)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield lambda: len(ran) / (time.monotonic() - begun)
-    finally:
-        over.set()
-        worker.stop()
-        for thread in threads:
-            thread.join()
+    def _until_it_works(self) -> None:
+        end = time.monotonic() + 60
+        while not self._app.find("queue:drained status:completed after:1m", limit=1):
+            if time.monotonic() > end:
+                message = "the worker did not begin within 60 s"
+                raise SystemExit(message)
+            time.sleep(0.1)
+
+    def waits(self, since: datetime) -> list[float]:
+        """Milliseconds between the submission and the start of each job since then."""
+        jobs = tables.jobs.c
+        query = select(jobs.created_at, jobs.started_at).where(
+            jobs.task == "nothing", jobs.created_at >= since, jobs.started_at.is_not(None)
+        )
+        with self._app.store.read() as conn:
+            return [1000 * (row.started_at - row.created_at).total_seconds() for row in conn.execute(query)]
 
 
-def ask(client: Any, values: dict[str, str], rounds: int) -> dict[str, tuple[float, float, int]]:
-    """Median, 95th percentile (ms) and status of each page."""
-    found = {}
-    for name, address in PAGES.items():
-        taken, status = [], 0
-        for _ in range(rounds):
+def own_task(app: JobTrail) -> Any:
+    """The task of the worker beside."""
+    return app.task(name="nothing", queue="drained")(lambda: None)
+
+
+def work(url: str) -> None:
+    """The worker beside, until it is stopped."""
+    app = JobTrail(url)
+    own_task(app)
+    asyncio.run(app.worker(queues=["drained"], beat="child").run())
+
+
+def feed(url: str) -> None:
+    """Submit, until it is stopped."""
+    task = own_task(JobTrail(url))
+    while True:
+        task.enqueue()
+        time.sleep(PACE)
+
+
+def ask(client: Any, values: dict[str, str], rounds: int) -> dict[str, tuple[float, list[float], int]]:
+    """Of each page: the first answer, the following ones (ms), and the status. Between two answers lie all other pages."""
+    found: dict[str, tuple[float, list[float], int]] = {}
+    for _ in range(rounds + 1):
+        for name, address in PAGES.items():
             begun = time.perf_counter()
-            status = client.get(address.format(**values)).status_code
-            taken.append(1000 * (time.perf_counter() - begun))
-        found[name] = (statistics.median(taken), statistics.quantiles(taken, n=20)[-1], status)
+            if address.endswith("preview"):
+                answer = client.post(address, json={"action": "retry", "filter": "status:failed"})
+            else:
+                answer = client.get(address.format(**values))
+            taken = 1000 * (time.perf_counter() - begun)
+            if name in found:
+                found[name][1].append(taken)
+            else:
+                found[name] = (taken, [], answer.status_code)
     return found
 
 
+def spread(values: list[float]) -> tuple[float, float]:
+    """Median and 95th percentile."""
+    return statistics.median(values), statistics.quantiles(values, n=20)[-1]
+
+
+def application(url: str) -> JobTrail:
+    """With the tasks whose jobs are filled in."""
+    app = JobTrail(url)
+    for number in range(TASKS):
+        app.task(name=f"task_{number:03}")(lambda airport, number: None)
+    return app
+
+
+def one(app: JobTrail, query: Any) -> str:
+    """The id of one job."""
+    with app.store.read() as conn:
+        return str(conn.execute(query.limit(1)).scalar_one())
+
+
+def places(app: JobTrail) -> dict[str, str]:
+    """The jobs whose pages are looked at."""
+    ids, items = tables.jobs.c, tables.items.c
+    ordered = select(ids.id).order_by(ids.id)
+    first, last = (one(app, query) for query in (ordered, select(ids.id).order_by(ids.id.desc())))
+    middle = f"{(int(first[:8], 16) + int(last[:8], 16)) // 2:08x}{first[8:]}"
+    partial = select(ids.id).where(tables.jobs.c.status == "partial")
+    return {
+        "old": middle, "oldest": one(app, ordered.offset(40)), "job": one(app, ordered.where(ids.id > middle)),
+        "partial": one(app, partial.order_by(ids.id.desc())), "big": one(app, select(items.job_id).where(items.position == MANY_ITEMS - 1)),
+    }  # fmt: skip
+
+
 def measure(url: str, count: int, items: int, rounds: int) -> None:
-    """Fill, ask, print."""
+    """Fill where it is empty, ask, print."""
     from starlette.testclient import TestClient
 
     from jobtrail.api.server import create_api
 
-    app = JobTrail(url)
+    app, begun = application(url), time.monotonic()
     migrate.upgrade(app.store.database)
-    for number in range(TASKS):
-        app.task(name=f"task_{number:03}")(lambda airport, number: None)
-    filling, begun = Filling(app, count, items), time.monotonic()
-    filling.run()
-    print(f"filled with {count:,} jobs in {time.monotonic() - begun:.0f} s", flush=True)
-    middle = identity(filling.begin + (filling.end - filling.begin) / 2, random.Random(1))
-    newest = app.find("status:completed", limit=1)[0].id
-    values = {"old": middle, "job": newest, "partial": filling.partial}
-    with TestClient(create_api(app), base_url="http://127.0.0.1", client=("127.0.0.1", 50000)) as client:
+    if not app.find("", limit=1):
+        Filling(app, count, items).run()
+        print(f"filled with {count:,} jobs in {time.monotonic() - begun:.0f} s", flush=True)
+    values, beside = places(app), Beside(app, url)
+    with TestClient(create_api(app), base_url="http://127.0.0.1", client=("127.0.0.1", 50000), headers={"X-Jobtrail": "1"}) as client:
         alone = ask(client, values, rounds)
-        with draining(app) as rate:
-            beside = ask(client, values, rounds)
-            ended = rate()
+        with beside.working():
+            since = app.store.now()
+            time.sleep(ALONE_FOR)
+            between = app.store.now()
+            waits = beside.waits(since)
+            busy = ask(client, values, rounds)
+            time.sleep(1.0)
+            waits_busy = beside.waits(between)
+    print("| page | status | first | p50 | p95 | p50 beside a worker | p95 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in PAGES:
-        (p50, p95, status), (busy50, busy95, _) = alone[name], beside[name]
-        print(f"| {name} | {status} | {p50:.1f} | {p95:.1f} | {busy50:.1f} | {busy95:.1f} |")
-    print(f"the worker beside it ended {ended:,.0f} jobs a second")
+        (first, values_alone, status), (_, values_busy, _) = alone[name], busy[name]
+        cells = (first, *spread(values_alone), *spread(values_busy))
+        print(f"| {name} | {status} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |")
+    for what, found in (("nothing else", waits), ("pages asked for", waits_busy)):
+        p50, p95 = spread(found)
+        print(f"with {what}, {len(found):,} jobs waited for the worker: p50 {p50:.1f} ms, p95 {p95:.1f} ms, longest {max(found):.0f} ms")
     app.close()
 
 
@@ -209,11 +299,20 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--databases", default="sqlite,postgresql")
+    parser.add_argument("--url", help="a database to ask, or to fill and keep, instead")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--feed", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    for name in given.databases.split(","):
-        with {"sqlite": sqlite, "postgresql": postgresql}[name]() as make:
-            print(f"\n{name}\n\n| page | status | p50 | p95 | p50 beside a worker | p95 |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-            measure(make(0), given.jobs, given.items, given.rounds)
+    if given.work or given.feed:
+        (work if given.work else feed)(given.url)
+    elif given.url:
+        measure(given.url, given.jobs, given.items, given.rounds)
+    else:
+        kinds: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
+        for name in given.databases.split(","):
+            with kinds[name]() as make:
+                print(f"\n{name}\n")
+                measure(make(0), given.jobs, given.items, given.rounds)
 
 
 if __name__ == "__main__":

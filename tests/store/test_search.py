@@ -13,7 +13,7 @@ from jobtrail.errors import InvalidFilter
 from jobtrail.job import moves
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
-from jobtrail.store import jobs, search
+from jobtrail.store import jobs, looking, search
 from jobtrail.store.grammar import Term, Word, parse
 from jobtrail.store.search import Counted
 
@@ -277,8 +277,9 @@ def test_counts_are_exact_up_to_the_cap(store: Store) -> None:
 
 
 def test_where_not_all_was_looked_at_the_page_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "NEWEST", 30)
-    monkeypatch.setattr(search, "PAGE", 7)
+    for module in (search, looking):
+        monkeypatch.setattr(module, "NEWEST", 30)
+    monkeypatch.setattr(looking, "FIRST", 7)
     ids = [new_job().id for _ in range(50)]
     store.insert_alike(new_job(), [(one, '{"n": "oldest"}' if one == ids[0] else "{}") for one in ids])
     with store.read() as conn:
@@ -332,3 +333,57 @@ def test_a_running_job_is_found_by_its_status(store: Store, make: Maker) -> None
     with store.read() as conn:
         assert [row.id for row in search.find(conn, "status:cancelling", now=NOW).rows] == [claim.id]
         assert jobs.get(conn, claim.id) is not None
+
+
+def test_what_the_database_leaves_out_no_word_would_have_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        "a_b",
+        "aXb",
+        "50%",
+        "Straße",
+        "STRASSE",
+        "tab\there",
+        'say "hi"',
+        "back\\slash",
+        "Ж",
+        "17",
+        "1.0",
+        "n/a.b-c",
+        "",
+        "null",
+    ]
+    args = [dumps({"v": text}) for text in texts] + [
+        f'{{"v": {plain}}}' for plain in ("17", "1.5e3", "true", "null", '["17", 18]')
+    ]
+    store.insert_alike(new_job(), [(new_job().id, one) for one in args])
+    words = [
+        "a_b",
+        "aXb",
+        "axb",
+        "50%",
+        "straße",
+        "strasse",
+        "here",
+        "hi",
+        "slash",
+        "ж",
+        "17",
+        "18",
+        "1.0",
+        "1500.0",
+        "true",
+        "null",
+        "n/a.b-c",
+        "b*",
+    ]
+
+    def found() -> dict[str, set[str]]:
+        with store.read() as conn:
+            filters = [f"{key}{word}" for word in words for key in ("", "args.v:", "-args.v:", "error:", "file:")]
+            return {text: {row.id for row in search.find(conn, text, now=NOW).rows} for text in filters}
+
+    narrowed = found()
+    monkeypatch.setattr(looking, "_maybe", lambda _term, **_dialect: None)
+    assert narrowed == found()
+    assert narrowed["args.v:17"]
+    assert narrowed["a_b"]

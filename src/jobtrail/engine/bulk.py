@@ -132,23 +132,14 @@ def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime 
 
     Raises: InvalidFilter.
     """
-    ids, more = (list(dict.fromkeys(wanted.ids)), False) if wanted.ids else _ids_of(conn, wanted.filter or "", now)
+    if wanted.ids:
+        ids, more = list(dict.fromkeys(wanted.ids)), False
+    else:
+        ids, more = search.newest_ids(conn, wanted.filter or "", now=now, limit=MOST_JOBS)
     chosen = tuple(_looked_at(conn, wanted, ids, now, since))
     told = [wanted.action, wanted.mode, sorted((one.id, one.run_no, one.why_not or "") for one in chosen)]
     digest = hashlib.blake2b(dumps(told).encode(), digest_size=16).hexdigest()
     return Preview(wanted, chosen, more, digest, now)
-
-
-def _ids_of(conn: Connection, text: str, now: datetime) -> tuple[list[str], bool]:
-    found: list[str] = []
-    before: str | None = None
-    while len(found) <= MOST_JOBS:
-        page = search.find(conn, text, now=now, limit=search.PAGE, before=before)
-        found += [row.id for row in page.rows]
-        if page.next is None or page.note is not None:
-            return found[:MOST_JOBS], len(found) > MOST_JOBS or page.note is not None
-        before = page.next
-    return found[:MOST_JOBS], True
 
 
 def _looked_at(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from json import dumps, loads
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Text, and_, cast, false, func, not_, or_, select, union_all
@@ -23,15 +23,13 @@ from sqlalchemy import text as sql
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.model import LEAST_URGENT, MOST_URGENT, Outcome, Status
 
-from .grammar import ARGUMENT, HASH, ID, IDS, TEXT, TEXTS, TIMES, Filter, Term, Word, moment, parse
+from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
+from .looking import NEWEST, Looking, decoded, file_name
 from .tables import DUE, job_labels, jobs, units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from sqlalchemy import ColumnElement, Connection, TextClause
 
-NEWEST = 20_000
 COUNT_CAP = 10_000
 PAGE = 1000
 SUMMARY = 200  # characters of an error's message in a list
@@ -173,87 +171,6 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-# -- what is looked at -------------------------------------------------------------------------------
-
-
-def _seen(terms: Sequence[Term]) -> Callable[[Any], bool]:
-    checks = [(_check_of(term.key), term) for term in terms]
-
-    def fits(row: Any) -> bool:
-        return all(any(check(row, word) for word in term.words) is not term.negated for check, term in checks)
-
-    return fits
-
-
-def _check_of(key: str) -> Callable[[Any, Word], bool]:
-    if key == TEXT:
-        return _has_text
-    if key == "file":
-        return lambda row, word: word.matches(_file_name(row.file) or "") if row.file else False
-    if key == "error":
-        return _has_error
-    path = key.removeprefix(ARGUMENT).split(".")
-    return lambda row, word: _has_argument(row.args, path, word)
-
-
-def _has_text(row: Any, word: Word) -> bool:
-    texts = [getattr(row, name) for name in TEXTS]
-    if any(word.value in text.lower() for text in texts if text):
-        return True
-    # Stored JSON escapes what is not plain; what a person types does not.
-    return any("\\" in text and word.value in _readable(text).lower() for text in (row.args, row.error) if text)
-
-
-def _readable(text: str) -> str:
-    return "\n".join(_leaves(_decoded(text)))
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _leaves(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield _as_text(value)
-
-
-def _has_error(row: Any, word: Word) -> bool:
-    if row.fingerprint is not None and word.matches(row.fingerprint):
-        return True
-    return row.error is not None and word.value in row.error.lower()
-
-
-def _has_argument(args: str, path: Sequence[str], word: Word) -> bool:
-    value = _decoded(args)
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return False
-        value = value[name]
-    return word.matches(_as_text(value)) or (isinstance(value, list) and any(word.matches(_as_text(v)) for v in value))
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-
-
-def _file_name(file: str | None) -> str | None:
-    found = _decoded(file) if file else None
-    if not isinstance(found, dict):
-        return None
-    name = found.get("name") or found.get("path") or ""
-    return str(name).replace("\\", "/").rsplit("/", 1)[-1]
-
-
 # -- pages and counts --------------------------------------------------------------------------------
 
 
@@ -338,6 +255,22 @@ def line(conn: Connection, job_id: str) -> ListRow | None:
     return None if row is None else _read(row)
 
 
+def newest_ids(conn: Connection, text: str, *, now: datetime, limit: int) -> tuple[list[str], bool]:
+    """The ids of the newest ``limit`` jobs that a filter names, and whether there are, or may be, more.
+
+    Raises: InvalidFilter.
+    """
+    found = parse(text)
+    conditions = _conditions(found, _Ask(conn, now))
+    if found.wide:
+        looking = Looking(conn, found.wide, conditions)
+        ids = list(islice(looking, limit + 1))
+        return ids[:limit], len(ids) > limit or looking.stopped
+    query = select(jobs.c.id).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)
+    ids = list(conn.execute(query).scalars())
+    return ids[:limit], len(ids) > limit
+
+
 def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> Counted:
     """How many jobs a filter names, exact up to ``cap``.
 
@@ -348,7 +281,7 @@ def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -
     if not found.wide:
         return _counted(conn, select(jobs.c.id).where(*conditions), cap)
     number = 0
-    looking = _Looking(conn, found, conditions)
+    looking = Looking(conn, found.wide, conditions)
     for _ in looking:
         if number == cap:
             return Counted(cap, more=True)
@@ -399,44 +332,8 @@ def _whole_id(before: str) -> str:
     return before
 
 
-class _Looking:
-    """Walks through the newest candidates and yields the ids of those that fit."""
-
-    def __init__(self, conn: Connection, found: Filter, conditions: list[ColumnElement[bool]]) -> None:
-        self.conn = conn
-        self.conditions = conditions
-        self.fits = _seen(found.wide)
-        names = {"id"}.union(*(_needs(term.key) for term in found.wide))
-        self.query = select(*(jobs.c[name] for name in sorted(names))).order_by(jobs.c.id.desc())
-        self.searched = 0
-        self.stopped = False
-        self.last: str | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        while self.searched < NEWEST:
-            size = min(PAGE, NEWEST - self.searched)
-            behind = [] if self.last is None else [jobs.c.id < self.last]
-            rows = self.conn.execute(self.query.where(*self.conditions, *behind).limit(size)).all()
-            for row in rows:
-                self.searched += 1
-                self.last = row.id
-                if self.fits(row):
-                    yield row.id
-            if len(rows) < size:
-                return
-        self.stopped = True
-
-
-def _needs(key: str) -> tuple[str, ...]:
-    if key == TEXT:
-        return TEXTS
-    if key == "error":
-        return ("error", "fingerprint")
-    return ("file",) if key == "file" else ("args",)
-
-
 def _look(conn: Connection, found: Filter, conditions: list[ColumnElement[bool]], limit: int) -> Page:
-    looking = _Looking(conn, found, conditions)
+    looking = Looking(conn, found.wide, conditions)
     ids: list[str] = []
     full = False
     for job_id in looking:
@@ -454,7 +351,7 @@ def _read(row: Any) -> ListRow:
     values = {name: getattr(row, name) for name in _PLAIN}
     values["status"] = Status(row.status)
     values["outcome"] = Outcome(row.outcome) if row.outcome else None
-    return ListRow(**values, file=_file_name(row.file), error=_summary(row.error))
+    return ListRow(**values, file=file_name(row.file), error=_summary(row.error))
 
 
 _MESSAGE = re.compile(r'\{"type":\s*"(?P<type>(?:\\.|[^"\\])*)",\s*"message":\s*"(?P<message>(?:\\.|[^"\\])*)')
@@ -471,4 +368,4 @@ def _summary(error: str | None) -> str | None:
 
 def _unescaped(text: str) -> str:
     # The last escape may have been cut through.
-    return str(_decoded(f'"{text}"') or _decoded(f'"{text.rpartition(chr(92))[0]}"') or text)
+    return str(decoded(f'"{text}"') or decoded(f'"{text.rpartition(chr(92))[0]}"') or text)
