@@ -53,6 +53,16 @@ def test_submissions_moves_and_actions_of_people_stand_in_one_row_newest_first(a
     assert len({one["id"] for one in told}) == 6
 
 
+def test_what_was_done_to_a_job_says_what_the_job_is_about(app_jobs, client):
+    of = {"source": "weather/EWR", "period": "2013-02"}
+    job = client.post("/api/jobs", json={"task": "fail", "args": {}, **of}).json()["job"]["id"]
+    client.post(f"/api/jobs/{job}/cancel", json={})
+    client.post("/api/queues/default/pause", json={})
+    told = [(one["name"], one["task"], one["source"], one["period"], one["file"]) for one in entries(client)]
+    about = ("fail", "weather/EWR", "2013-02", None)
+    assert told == [("queue_paused", None, None, None, None), ("cancelled", *about), ("submitted", *about)]
+
+
 def test_what_machines_do_is_not_there(app_jobs, client):
     app_jobs.task_named("flaky").enqueue()
     app_jobs.schedules.add("nightly", "add", "0 3 * * *", args={"a": 1}, actor="program")

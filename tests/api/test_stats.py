@@ -176,7 +176,7 @@ def test_what_needs_a_person_comes_with_the_nearest_deadline_first_and_equal_fai
     drain(app_jobs)
     app_jobs.task_named("add").using(queue="nobody").enqueue(a=1)
     told = needs(client)
-    assert (told[0]["kind"], told[0]["job"]) == ("question", asking[0].id)
+    assert (told[0]["kind"], told[0]["asks"], told[0]["job"]) == ("question", "input", asking[0].id)
     kinds = {one["kind"]: one for one in told}
     assert set(kinds) == {"question", "failed", "partial", "no_worker"}
     assert (kinds["failed"]["count"], kinds["failed"]["job"], kinds["failed"]["task"]) == (3, max(job.id for job in failed), "fail")

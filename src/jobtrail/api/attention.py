@@ -43,7 +43,8 @@ def of_questions(conn: Connection) -> list[Need]:
     return [
         Need(
             kind="question", at=row.asked_at, deadline=row.expires_at, count=1, more=False, task=job.task,
-            source=plain(job.source), period=job.period, job=row.job_id, question=row.id, text=plain(row.text),
+            source=plain(job.source), period=job.period, job=row.job_id, question=row.id, asks=row.kind,
+            text=plain(row.text),
         )
         for row, job in questions.list_open(conn, limit=QUESTIONS)
     ]  # fmt: skip

@@ -41,5 +41,6 @@ def make(desk: Desk) -> APIRouter:
 
 def _page(conn: Connection, wanted: audit.Wanted, before: str | None, limit: int) -> shapes_watch.Audit:
     found = audit.page(conn, wanted, before=before, limit=limit)
-    entries = [shapes_watch.entry(one) for one in found.entries]
+    about = audit.jobs_of(conn, found.entries)
+    entries = [shapes_watch.entry(one, about.get(one.job_id or "")) for one in found.entries]
     return shapes_watch.Audit(entries=entries, next=found.next, until=found.until)

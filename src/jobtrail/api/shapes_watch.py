@@ -9,7 +9,7 @@ from pydantic import Field
 
 from jobtrail.job.masking import masked
 
-from .shapes import ID, Counted, Shape, plain
+from .shapes import ID, Counted, Shape, file_name, plain
 
 if TYPE_CHECKING:
     from jobtrail.store.audit import Entry
@@ -104,6 +104,10 @@ class AuditEntry(Shape):
     actor: str = Field(examples=["person:ann"])
     name: str = Field(examples=["retried"], description="Of the event or action; submitted and rerun are new jobs.")
     job: str | None = Field(description="The job that it was done to, or that was made.")
+    task: str | None = Field(description="Of the job; this and what follows null where it is gone.")
+    source: str | None
+    period: str | None
+    file: str | None
     target: str | None = Field(description="What else it was done to: a queue, a schedule, a token.")
     reason: str | None
     detail: dict[str, Any]
@@ -117,12 +121,13 @@ class Audit(Shape):
     until: datetime | None = Field(description="How far back this page has looked.")
 
 
-def entry(one: Entry) -> AuditEntry:
-    """Something that was done."""
+def entry(one: Entry, about: Any = None) -> AuditEntry:
+    """Something that was done; about: the row of its job, where there is one."""
     job = None if one.target is not None and one.name.startswith("schedule_") else one.job_id
     return AuditEntry(
-        id=one.id, at=one.at, actor=one.actor, name=one.name, job=job, target=plain(one.target),
-        reason=plain(one.reason), detail=masked(one.detail),
+        id=one.id, at=one.at, actor=one.actor, name=one.name, job=job, task=about and about.task,
+        source=plain(about and about.source), period=about and about.period, file=about and file_name(about.file),
+        target=plain(one.target), reason=plain(one.reason), detail=masked(one.detail),
     )  # fmt: skip
 
 
@@ -230,6 +235,7 @@ class Need(Shape):
     period: str | None = None
     job: str | None = Field(default=None, description="The job, or the newest of them.")
     question: str | None = None
+    asks: str | None = Field(default=None, description="Of a question: input or mapping.")
     schedule: str | None = None
     queue: str | None = None
     worker: str | None = None

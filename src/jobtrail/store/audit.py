@@ -21,7 +21,7 @@ from .search import smallest_id
 from .tables import actions, events, jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
@@ -101,6 +101,13 @@ def page(conn: Connection, wanted: Wanted, *, before: str | None = None, limit: 
     ended = horizon is None and len(shown) == len(together)
     following = None if ended else _following(places, looked, shown)
     return Page([line.entry for _, _, line in shown], following, horizon)
+
+
+def jobs_of(conn: Connection, entries: Sequence[Entry]) -> dict[str, Any]:
+    """What the jobs of these entries are about, by id: task, source, period, file. Some may be gone."""
+    ids = {one.job_id for one in entries if one.job_id is not None}
+    query = select(jobs.c.id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.file).where(jobs.c.id.in_(ids))
+    return {row.id: row for row in conn.execute(query)} if ids else {}
 
 
 def _places(before: str | None) -> dict[str, str]:
