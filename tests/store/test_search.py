@@ -13,7 +13,7 @@ from jobtrail.errors import InvalidFilter
 from jobtrail.job import moves
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
-from jobtrail.store import jobs, looking, search
+from jobtrail.store import jobs, looking, search, stats
 from jobtrail.store.grammar import Term, Word, parse
 from jobtrail.store.search import Counted
 
@@ -320,7 +320,7 @@ def test_oldest_waiting_by_queue(store: Store, make: Maker) -> None:
     make.pending(queue="later", run_at=now + timedelta(hours=1))
     make.pending(queue="slow", run_at=now - timedelta(hours=1))
     with store.read() as conn:
-        oldest = search.oldest_waiting(conn, now)
+        oldest = stats.oldest_waiting(conn, now)
     assert oldest == {"default": now - timedelta(minutes=9), "slow": now - timedelta(hours=1)}
 
 

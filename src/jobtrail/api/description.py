@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from .guard import ANYONE, rule_of
+from .guard import ANYONE, also, any_host, rule_of
 from .shapes import ProblemShape
 from .signing import COOKIE
 
@@ -52,4 +52,13 @@ def _add_roles(app: FastAPI, made: dict[str, Any]) -> None:
             operation = made["paths"].get(route.path_format, {}).get(method.lower())
             if operation is not None:
                 operation["x-role"] = role
+                operation["responses"] |= also(*_refusals(operation, route, role))
                 operation["security"] = [] if role == ANYONE else [{"token": []}, {"session": []}]
+
+
+def _refusals(operation: dict[str, Any], route: APIRoute, role: str | None) -> list[int]:
+    """What the guard answers, whichever route it stands before."""
+    found = [503]  # who asks could not be read
+    found += [] if any_host(route.endpoint) else [421]
+    found += [] if role == ANYONE else [401, 403, 429]
+    return found + ([413] if "requestBody" in operation else [])

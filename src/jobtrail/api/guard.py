@@ -66,6 +66,11 @@ def needs(role: str) -> Callable[[_F], _F]:
     return declare
 
 
+def any_host(endpoint: Any) -> bool:
+    """Does it answer under any name?"""
+    return getattr(endpoint, _ANY_HOST, False)
+
+
 def rule_of(endpoint: Any) -> str | None:
     """Who may call it; None where nothing was said, and then nobody may."""
     rule: str | None = getattr(endpoint, _RULE, None)
@@ -102,6 +107,7 @@ _MEANS = {
     409: "The state of the store forbids it now; `job` names what stands in the way.",
     410: "Nobody waits for it any more.",
     413: "It is too large.",
+    421: "This server is not called so.",
     422: "What was sent does not fit; `errors` says where.",
     429: "Too often.",
     507: "It could not be kept.",
@@ -167,7 +173,7 @@ class Guard:
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         endpoint = self._endpoint(scope)
-        if not getattr(endpoint, _ANY_HOST, False):
+        if not any_host(endpoint):
             self._check_host(headers)
         if endpoint is None:
             return  # there is no such route, or not for this method: nothing of ours will be called

@@ -8,8 +8,8 @@ from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import Field, model_validator
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import ConfigDict, Field, model_validator
 
 from jobtrail.engine import rerun, uploads
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
@@ -35,8 +35,15 @@ _ID = re.compile(r"[0-9a-fA-F-]{6,36}")
 _REPORTING = {"running", "cancelling", "pending"}
 
 
+def _only(this: str, other: str) -> dict[str, Any]:
+    """A schema: this one is said and the other is not."""
+    return {"properties": {this: {"type": "string"}, other: {"type": "null"}}, "required": [this]}
+
+
 class FileGiven(Shape):
     """The input file: an upload by its id, or a path below one of the server's ``input_roots``."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_only("upload", "path"), _only("path", "upload")]})
 
     upload: str | None = Field(None, examples=[shapes.ID])
     path: str | None = Field(None, max_length=4096, examples=["incoming/planes.csv"])
@@ -122,15 +129,17 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         "/jobs/{job_id}",
         operation_id="getJob",
         summary="One job, whole",
-        responses=also(404),
+        responses={304: {"description": "Nothing has changed."}, **also(404)},
         response_model=whole.JobWhole,
         description="By its id or any unique ending of it of 6 characters and more. Has an ETag: with `If-None-Match` "
         "the answer is 304 as long as nothing has changed.",
     )
     @needs("viewer")
-    async def get_job(request: Request, job_id: str, who: Who) -> Response:
+    async def get_job(
+        job_id: str, who: Who, if_none_match: Annotated[str, Header(description="The ETag of what is known.")] = ""
+    ) -> Response:
         found = await desk.search(_whole, desk, job_id, who)
-        return _tagged(request, found.model_dump_json().encode())
+        return _tagged(if_none_match, found.model_dump_json().encode())
 
 
 def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: int, count: bool) -> shapes.JobPage:
@@ -175,10 +184,10 @@ def _whole(conn: Connection, desk: Desk, job_id: str, who: Person) -> whole.JobW
     return whole.read(conn, desk, row_of(conn, job_id), who)
 
 
-def _tagged(request: Request, body: bytes) -> Response:
+def _tagged(asked: str, body: bytes) -> Response:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    known = {one.strip().removeprefix("W/") for one in asked.split(",")}
     if tag in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
@@ -279,7 +288,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         operation_id="rerunJob",
         summary="Do the work again, as a new job",
         status_code=201,
-        responses=also(404, 409, 413),
+        responses={200: {"model": Stored, "description": "It was there already."}, **also(404, 409, 413)},
     )
     @needs("operator")
     async def again(response: Response, job_id: str, who: Who, said: Rerun = ALL_AGAIN) -> Stored:

@@ -13,7 +13,7 @@ from jobtrail.job.jsonvalue import encode_result
 from jobtrail.job.masking import masked
 from jobtrail.store import actions
 
-from .guard import needs, person_of, routes
+from .guard import also, needs, person_of, routes
 
 if TYPE_CHECKING:
     from jobtrail.plugins.plugin import Route
@@ -45,7 +45,7 @@ def _add(router: APIRouter, desk: Desk, plugin: str, route: Route) -> None:
     path = f"/plugins/{plugin}{route.path if route.path != '/' else ''}"
     router.add_api_route(
         path, answer, methods=[route.method], operation_id="_".join([plugin, route.method.lower(), *words]), summary=about,
-        response_class=JSONResponse, response_model=None,
+        response_class=JSONResponse, response_model=None, responses=also(404, 409),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from jobtrail import errors
 from jobtrail.job.failure import mask_urls
@@ -107,10 +108,13 @@ async def _ours(_request: Request, error: Exception) -> Response:
 
 async def _request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this one
-    told = [_told(one) for one in error.errors()]
+    return _unfit([_told(one) for one in error.errors()]).response()
+
+
+def _unfit(told: list[dict[str, str]]) -> Problem:
     first = f"{told[0]['path']}: {told[0]['detail']}" if told else "it cannot be read"
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return Problem(422, "invalid-request", f"the request does not fit: {first}{more}", errors=told).response()
+    return Problem(422, "invalid-request", f"the request does not fit: {first}{more}", errors=told)
 
 
 def _told(one: Any) -> dict[str, str]:
@@ -119,11 +123,21 @@ def _told(one: Any) -> dict[str, str]:
     return {"path": _path(one.get("loc", ())), "detail": str(one.get("msg", ""))}
 
 
-async def _http(_request: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this one
+    if error.status_code == 400:  # FastAPI's, of a body that is no text, or nested without end
+        told = [{"path": "$", "detail": "it is no JSON: it cannot be read as text"}]
+        return _unfit(told).response()
     code = _title(error.status_code).lower().replace(" ", "-")
     sentence = _SENTENCES.get(error.status_code, str(error.detail))
-    return Problem(error.status_code, code, sentence, headers=error.headers).response()
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return Problem(error.status_code, code, sentence, headers=headers).response()
+
+
+def _allowed(request: Request) -> str:
+    """The methods of all routes of this address; each knows its own alone."""
+    fitting = [route for route in request.app.router.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for route in fitting for method in getattr(route, "methods", None) or ()}))
 
 
 async def _not_storable(_request: Request, error: Exception) -> Response:

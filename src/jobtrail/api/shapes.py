@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+)
 
 from jobtrail.job.failure import mask_urls
 from jobtrail.job.jsonvalue import safe_text
@@ -19,6 +29,14 @@ if TYPE_CHECKING:
 ID = "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
 
 
+def _written(moment: Any) -> Any:
+    """A number would be read as seconds since 1970, or as thousandths of them, by its size."""
+    if isinstance(moment, int | float) or (isinstance(moment, str) and not _MOMENT.match(moment)):
+        message = "a moment is written with its offset, as in 2013-02-01T03:00:00Z"
+        raise ValueError(message)
+    return moment
+
+
 def _in_our_time(moment: datetime) -> datetime:
     """What no clock shows would be stored and could not be read back in every zone."""
     if not 1900 <= moment.year <= 2999:
@@ -27,8 +45,14 @@ def _in_our_time(moment: datetime) -> datetime:
     return moment
 
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT")
 # A moment that somebody gives, with its offset.
-When = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
+When = Annotated[
+    AwareDatetime,
+    BeforeValidator(_written),
+    AfterValidator(_in_our_time),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^(19|2\d)\d\d-", "examples": ["2013-02-01T03:00:00Z"]}),
+]
 
 
 class Shape(BaseModel):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import PlainTextResponse
 
 from jobtrail.errors import StoreError
 from jobtrail.store import workers
@@ -28,6 +28,12 @@ class Credentials(BaseModel):
     """An API token."""
 
     token: str = Field(min_length=1, max_length=200, examples=["jt_…"])
+
+
+class Ready(shapes.Shape):
+    """It can read its database; otherwise the answer is a problem."""
+
+    ready: bool
 
 
 def make(desk: Desk) -> APIRouter:
@@ -108,15 +114,15 @@ def _health(router: APIRouter, desk: Desk) -> None:
     async def healthz() -> str:
         return "ok"
 
-    @router.get("/readyz", operation_id="readyz", summary="Can it read its database?")
+    @router.get("/readyz", operation_id="readyz", summary="Can it read its database?", responses=also(503))
     @needs(ANYONE)
     @under_any_name
-    async def readyz() -> Response:
+    async def readyz() -> Ready:
         try:
             await desk.read(_look)
-        except StoreError:
-            return JSONResponse({"ready": False}, 503)
-        return JSONResponse({"ready": True})
+        except StoreError as error:
+            raise Problem(503, "not-ready", "the database cannot be read", ready=False) from error
+        return Ready(ready=True)
 
     @router.get(
         "/metrics",

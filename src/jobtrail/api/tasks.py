@@ -11,7 +11,7 @@ from jobtrail.job.task import OWN_TASKS
 from jobtrail.store import schedules, stats
 
 from . import shapes_tasks
-from .guard import needs, routes
+from .guard import also, needs, routes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,7 +35,10 @@ def make(desk: Desk) -> APIRouter:
         return await desk.read(_every, desk)
 
     @router.get(
-        "/tasks/{name:path}", operation_id="showTask", summary="One task, with the JSON schema of its arguments"
+        "/tasks/{name:path}",
+        operation_id="showTask",
+        summary="One task, with the JSON schema of its arguments",
+        responses=also(404),
     )
     @needs("viewer")
     async def one(name: str) -> shapes_tasks.TaskShape:

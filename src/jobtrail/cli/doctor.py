@@ -317,11 +317,11 @@ def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
 
 
 def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Finding:
-    from jobtrail.store import search
+    from jobtrail.store import stats
 
     from .text import span
 
-    oldest = search.oldest_waiting(conn, now)
+    oldest = stats.oldest_waiting(conn, now)
     if not oldest:
         return Finding("waiting", GOOD, "no job that is due waits")
     told = ", ".join(f"queue '{queue}' since {span(now - since)}" for queue, since in sorted(oldest.items()))

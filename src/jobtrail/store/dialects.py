@@ -69,7 +69,12 @@ class Dialect(Protocol):
         """Insert rows into any table; ``tail`` is an ON CONFLICT clause, the same text on both databases."""
 
     def update_many(
-        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+        self,
+        conn: Connection,
+        table: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
     ) -> None:
         """Change rows of any table: ``rows`` are the values of ``keys``, which a row must have, then those of ``columns``."""
 
@@ -123,7 +128,12 @@ class Sqlite:
         conn.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks}) {tail}", values)  # noqa: S608
 
     def update_many(
-        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+        self,
+        conn: Connection,
+        table: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
     ) -> None:
         """One prepared statement for all rows."""
         changes = ", ".join(f'"{column}" = ?' for column in columns)
@@ -267,7 +277,12 @@ class Postgresql:
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     def update_many(
-        self, conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+        self,
+        conn: Connection,
+        table: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
     ) -> None:
         """All rows in one statement, as arrays."""
         names = (*keys, *columns)

@@ -121,9 +121,7 @@ def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
     """
     if not job_ids:
         return []
-    query = select(successors).where(
-        successors.c.after.in_(list(job_ids)), successors.c.state.in_((WAITING, SKIPPED))
-    )
+    query = select(successors).where(successors.c.after.in_(list(job_ids)), successors.c.state.in_((WAITING, SKIPPED)))
     if conn.dialect.name == "postgresql":
         query = query.with_for_update()
     found = conn.execute(query.order_by(successors.c.id)).all()
@@ -230,7 +228,8 @@ class _End:
         self._conn.execute(done.values(finished_at=self._now, outcome=outcome.value))
         waiting = select(successors).where(successors.c.group_id == group, successors.c.state == WAITING)
         return sum(
-            self._after_group(row, group, outcome, [one.result for one in members]) for row in self._conn.execute(waiting).all()
+            self._after_group(row, group, outcome, [one.result for one in members])
+            for row in self._conn.execute(waiting).all()
         )
 
     def _after_group(self, row: Any, group: str, outcome: Outcome, results: list[str | None]) -> int:
@@ -313,4 +312,3 @@ def members_of(conn: Connection, group: str) -> list[str]:
     """The jobs of a group, in the order of their submission."""
     mine = select(group_members.c.job_id).where(group_members.c.group_id == group)
     return list(conn.execute(mine.order_by(group_members.c.position)).scalars())
-

@@ -322,9 +322,7 @@ def asked_to_stop(conn: Connection, worker: str) -> list[tuple[str, int, str | N
 def lost(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
     """Running jobs whose worker is known to be dead, has ended, or is nobody's, in pages by id."""
     alive = select(workers.c.id).where(workers.c.state.in_(ALIVE))
-    query = select(*columns()).where(
-        HELD, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive))
-    )
+    query = select(*columns()).where(HELD, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive)))
     if after is not None:
         query = query.where(_by_id > after)
     return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
@@ -340,15 +338,11 @@ def left_interrupted(conn: Connection, *, after: str | None = None, limit: int =
 
 def over_their_stop(conn: Connection, now: datetime, *, limit: int = 200) -> list[JobRow]:
     """Jobs that were asked to stop and have not, by their time."""
-    query = select(*columns()).where(
-        jobs.c.status == "cancelling", HELD, jobs.c.stop_at <= now
-    )
+    query = select(*columns()).where(jobs.c.status == "cancelling", HELD, jobs.c.stop_at <= now)
     return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 
 
-def claim_suspect(
-    conn: Connection, dialect: Dialect, queues: Sequence[str], worker: str, now: datetime
-) -> list[Claim]:
+def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], worker: str, now: datetime) -> list[Claim]:
     """Hand out one suspect, if any is due; the caller has no other suspect in his process."""
     due = (
         select(jobs.c.id)
@@ -385,11 +379,7 @@ def claim_suspect(
 
 def held_by(conn: Connection, worker: str) -> list[tuple[str, int]]:
     """(id, run_no) of the jobs that the store believes to run on a worker."""
-    found = conn.execute(
-        select(jobs.c.id, jobs.c.run_no).where(
-            jobs.c.worker == worker, HELD
-        )
-    )
+    found = conn.execute(select(jobs.c.id, jobs.c.run_no).where(jobs.c.worker == worker, HELD))
     return [(row.id, row.run_no) for row in found]
 
 
@@ -410,4 +400,3 @@ def bodies_gone(conn: Connection, *, limit: int = 200) -> list[JobRow]:
     alive = select(workers.c.id).where(workers.c.state.in_(ALIVE))
     query = select(*columns()).where(BODY, or_(jobs.c.worker.is_(None), jobs.c.worker.not_in(alive)))
     return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
-

@@ -52,9 +52,7 @@ def are_held(conn: Connection, tokens: Mapping[str, int]) -> bool:
 def give_up(conn: Connection, tokens: Mapping[str, int]) -> None:
     """Somebody else may go on at once."""
     for name, token in sorted(tokens.items()):
-        conn.execute(
-            update(leases).where(leases.c.name == name, leases.c.token == token).values(expires_at=EPOCH)
-        )
+        conn.execute(update(leases).where(leases.c.name == name, leases.c.token == token).values(expires_at=EPOCH))
 
 
 def everyone(conn: Connection, now: datetime) -> list[tuple[str, str, datetime]]:

@@ -64,7 +64,9 @@ class Records:
     progress: Progress | None = None
     log: list[LogChunk] = field(default_factory=list)
     forget_log: list[int] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)  # name and reason of lines of the trail that are no moves
+    notes: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # name and reason of lines of the trail that are no moves
     deadline: tuple[float, str] | None = None  # seconds from now, and its cause
 
     def __bool__(self) -> bool:
@@ -147,9 +149,7 @@ def add_step(
 
 def find_step(conn: Connection, ledger: str, name: str, digest: str, *, only_job: str | None = None) -> str | None:
     """The kept result of a step as JSON text; with ``only_job`` only if that job recorded it."""
-    query = select(steps.c.result).where(
-        steps.c.generation == ledger, steps.c.name == name, steps.c.digest == digest
-    )
+    query = select(steps.c.result).where(steps.c.generation == ledger, steps.c.name == name, steps.c.digest == digest)
     if only_job is not None:
         query = query.where(steps.c.job_id == only_job)
     result: str | None = conn.execute(query).scalar()
@@ -204,7 +204,9 @@ def _dropped(conn: Connection, job_id: str) -> int:
 def log_sizes(conn: Connection, job_id: str) -> list[tuple[int, int, int, int]]:
     """(seq, lines, bytes, lines left out until then) of each piece that is kept."""
     found = conn.execute(
-        select(logs.c.seq, logs.c.lines, logs.c.bytes, logs.c.dropped).where(logs.c.job_id == job_id).order_by(logs.c.seq)
+        select(logs.c.seq, logs.c.lines, logs.c.bytes, logs.c.dropped)
+        .where(logs.c.job_id == job_id)
+        .order_by(logs.c.seq)
     )
     return [(row.seq, row.lines, row.bytes, row.dropped) for row in found]
 

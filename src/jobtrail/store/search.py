@@ -17,11 +17,11 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Text, and_, cast, false, func, not_, or_, select, union_all
+from sqlalchemy import Text, and_, bindparam, cast, false, func, not_, or_, select, union_all
 from sqlalchemy import text as sql
 
 from jobtrail.errors import InvalidFilter
-from jobtrail.job.model import LEAST_URGENT, MOST_URGENT, Outcome, Status
+from jobtrail.job.model import Outcome, Status
 
 from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
 from .looking import NEWEST, Looking, decoded, file_name
@@ -289,35 +289,19 @@ def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -
     return Counted(number, more=looking.stopped)
 
 
+def _standing_in(status: Status) -> Any:
+    parts = _through_indexes({status.value}) or [select(jobs.c.id)]
+    found = union_all(*(part.where(jobs.c.status == status.value) for part in parts))
+    return select(func.count()).select_from(found.limit(bindparam("cap")).subquery())
+
+
+_BY_STATUS = {status.value: _standing_in(status) for status in Status}
+
+
 def status_counts(conn: Connection, cap: int = COUNT_CAP) -> dict[str, Counted]:
     """How many jobs stand in each status, exact up to ``cap``."""
-    counted = {}
-    for status in Status:
-        parts = _through_indexes({status.value}) or [select(jobs.c.id)]
-        query = union_all(*(part.where(jobs.c.status == status.value) for part in parts))
-        counted[status.value] = _counted(conn, query, cap)
-    return counted
-
-
-def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
-    """By queue, since when its longest waiting due job waits; queues without one are not named."""
-    due = and_(sql(DUE), jobs.c.run_at <= now)
-    oldest: dict[str, datetime] = {}
-    queue: str | None = ""
-    while True:
-        # One look into the index for each queue and priority, however long the queues are.
-        queue = conn.execute(select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > queue)).scalar()
-        if queue is None:
-            return oldest
-        looks = [
-            select(func.min(jobs.c.run_at).label("run_at")).where(
-                due, jobs.c.queue == queue, jobs.c.priority == priority
-            )
-            for priority in range(MOST_URGENT, LEAST_URGENT + 1)
-        ]
-        first = [row.run_at for row in conn.execute(union_all(*looks)) if row.run_at is not None]
-        if first:
-            oldest[queue] = min(first)
+    found = {status: conn.execute(query, {"cap": cap + 1}).scalar_one() for status, query in _BY_STATUS.items()}
+    return {status: Counted(min(number, cap), more=number > cap) for status, number in found.items()}
 
 
 def _counted(conn: Connection, query: Any, cap: int) -> Counted:

@@ -20,7 +20,8 @@ from sqlalchemy import bindparam, func, literal, select, union_all
 
 from jobtrail.job.model import FINAL
 
-from .search import oldest_waiting, smallest_id
+from .search import smallest_id
+from .stats import oldest_waiting
 from .tables import Id, Moment, jobs
 
 if TYPE_CHECKING:

@@ -91,6 +91,16 @@ def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]
     return [_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)]
 
 
+def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
+    """By queue, since when its longest waiting due job waits; queues without one are not named."""
+    found: dict[str, datetime] = {}
+    for queue in _queues(conn, CAP):
+        first = conn.execute(_first_of_queue, {"queue": queue, "now": now}).scalar()
+        if first is not None:
+            found[queue] = first
+    return found
+
+
 def behind(conn: Connection, *, cap: int = CAP) -> int:
     """How many wait for the end of another job."""
     return int(conn.execute(_count_behind, {"cap": cap}).scalar_one())
@@ -150,6 +160,18 @@ def _first_of(query: Select[Any]) -> Subquery:
 
 
 _look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
+_firsts = union_all(
+    *(
+        select(func.min(jobs.c.run_at).label("run_at")).where(
+            sql(DUE),
+            jobs.c.run_at <= bindparam("now", type_=Moment),
+            jobs.c.queue == bindparam("queue"),
+            jobs.c.priority == priority,
+        )
+        for priority in range(MOST_URGENT, LEAST_URGENT + 1)
+    )
+).subquery()
+_first_of_queue = select(func.min(_firsts.c.run_at))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
 _count_suspects = select(
     _capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None)))

@@ -49,9 +49,7 @@ class Store:
         """Run an operation in a write transaction and wait for its commit."""
         return self.writer.call(operation, key=key)
 
-    async def awrite(
-        self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False
-    ) -> T:
+    async def awrite(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> T:
         """`write` for an event loop; what is one statement needs no transaction around it."""
         return await self.writer.acall(operation, key=key, one_statement=one_statement)
 

@@ -160,9 +160,7 @@ def _insert_unless_taken(conn: Connection, table: Table, key: Any, values: dict[
     return conn.execute(statement.values(values).returning(key)).first() is not None
 
 
-def _meet_active(
-    conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime
-) -> Submitted | None:
+def _meet_active(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted | None:
     query = select(jobs.c.id, jobs.c.args, jobs.c.status).where(jobs.c.unit_lock == new.unit)
     if dialect.name == "postgresql" and rules.if_active == "queue":
         query = query.with_for_update()
@@ -194,9 +192,7 @@ def _queue_behind(conn: Connection, new: NewJob, holder: str, now: datetime) -> 
     return Submitted(behind.id, created=False, in_way=behind.id, why="active")
 
 
-def _take_key(
-    conn: Connection, new: NewJob, given: tuple[str, str, str, datetime], now: datetime
-) -> Submitted | None:
+def _take_key(conn: Connection, new: NewJob, given: tuple[str, str, str, datetime], now: datetime) -> Submitted | None:
     """None when the key is ours now; else the answer that the earlier submission gave."""
     scope, key, digest, expires = given
     values = {"scope": scope, "key": key, "job_id": new.id, "digest": digest, "expires_at": expires}

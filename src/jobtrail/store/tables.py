@@ -185,9 +185,7 @@ jobs_behind = _partial(
 jobs_unit = _partial("jobtrail_jobs_unit", "unit", "id", where="unit IS NOT NULL")
 jobs_source = _partial("jobtrail_jobs_source", "source", "id", where="source IS NOT NULL")
 jobs_period = _partial("jobtrail_jobs_period", "period", "id", where="period IS NOT NULL")
-jobs_open = _partial(
-    "jobtrail_jobs_open", "status", "id", where="status NOT IN ('pending', 'running', 'completed')"
-)
+jobs_open = _partial("jobtrail_jobs_open", "status", "id", where="status NOT IN ('pending', 'running', 'completed')")
 jobs_fingerprint = _partial("jobtrail_jobs_fingerprint", "fingerprint", "id", where="fingerprint IS NOT NULL")
 jobs_generation = _partial("jobtrail_jobs_generation", "generation", where="generation IS NOT NULL")
 jobs_rerun_of = _partial("jobtrail_jobs_rerun_of", "rerun_of", where="rerun_of IS NOT NULL")

@@ -43,7 +43,14 @@ def digest_of(token: str) -> str:
 
 
 def create(
-    conn: Connection, dialect: Dialect, now: datetime, *, name: str, role: str, actor: str, expires_at: datetime | None = None
+    conn: Connection,
+    dialect: Dialect,
+    now: datetime,
+    *,
+    name: str,
+    role: str,
+    actor: str,
+    expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
     """Make a token; the text is given back once and not kept."""
     text = PREFIX + secrets.token_urlsafe(32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, or_, select, text, update
 
@@ -182,8 +182,8 @@ _SELECT = select(
 ).select_from(units.outerjoin(jobs, (jobs.c.unit_lock == units.c.unit) & jobs.c.status.in_([s.value for s in ACTIVE])))
 
 
-def _read(row: object) -> UnitRow:
-    values = dict(row._mapping)  # type: ignore[attr-defined]
+def _read(row: Any) -> UnitRow:
+    values = row._asdict()
     values["outcome"] = Outcome(values["outcome"]) if values["outcome"] else None
     values["active_status"] = Status(values["active_status"]) if values["active_status"] else None
     return UnitRow(**values)

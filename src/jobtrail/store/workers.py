@@ -31,9 +31,7 @@ LEFT = dumps({"how": "interrupted by shutdown", "left": True})
 _SUBMITTER = ("id", "host", "pid", "program", "user", "version", "at")
 
 
-def register(
-    conn: Connection, dialect: Dialect, worker: str, queues: Sequence[str], slots: int, now: datetime
-) -> None:
+def register(conn: Connection, dialect: Dialect, worker: str, queues: Sequence[str], slots: int, now: datetime) -> None:
     """A worker begins to live. What proves its death on the same host stands with it: boot, namespace, pid, start."""
     row = (
         worker, socket.gethostname(), boot_id(), os.getpid(), pid_namespace(), process_start(os.getpid()), our_version(),
@@ -115,7 +113,10 @@ def jobs_held(conn: Connection, *, limit: int = 1000) -> list[Any]:
     columns = ("id", "worker", "task", "source", "period", "queue", "status", "attempt", "started_at", "body_running")
     held = [
         select(*(jobs.c[name] for name in columns)).where(text(condition))
-        for condition in ("status IN ('running', 'cancelling')", "body_running AND status NOT IN ('running', 'cancelling')")
+        for condition in (
+            "status IN ('running', 'cancelling')",
+            "body_running AND status NOT IN ('running', 'cancelling')",
+        )
     ]
     together = union_all(*held).subquery()
     return list(conn.execute(select(together).order_by(together.c.started_at, together.c.id).limit(limit)))

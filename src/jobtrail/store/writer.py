@@ -118,9 +118,7 @@ class Writer:
                 self._pool().submit(self._write_if_idle)
         return request.future.result()
 
-    def start(
-        self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False
-    ) -> Future[T]:
+    def start(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> Future[T]:
         """Write in a thread of the writer; the future is answered after the commit."""
         return self._start(Request(operation, key, one_statement=one_statement))
 
@@ -133,9 +131,7 @@ class Writer:
         """`call_batched` for an event loop."""
         await asyncio.wrap_future(self._start(Request(operation, "", shape, payload)))
 
-    async def acall(
-        self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False
-    ) -> T:
+    async def acall(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> T:
         """`call` for an event loop."""
         return await asyncio.wrap_future(self.start(operation, key=key, one_statement=one_statement))
 
@@ -416,6 +412,4 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -296,7 +296,9 @@ def _questions() -> None:
     op.create_index("jobtrail_questions_job", "jobtrail_questions", ["job_id"])
     op.create_index("jobtrail_questions_generation", "jobtrail_questions", ["generation", "name"])
     _partial("jobtrail_questions_open", "jobtrail_questions", ["job_id"], "state = 'open'", unique=True)
-    _partial("jobtrail_questions_deadline", "jobtrail_questions", ["expires_at"], "state = 'open' AND expires_at IS NOT NULL")
+    _partial(
+        "jobtrail_questions_deadline", "jobtrail_questions", ["expires_at"], "state = 'open' AND expires_at IS NOT NULL"
+    )
     op.create_table(
         "jobtrail_remembered",
         Column("task", Text, nullable=False),
