@@ -223,5 +223,5 @@ def test_a_database_that_is_away_is_said_so(app_jobs, clients, monkeypatch):
     problem(answer, 503, "store-unavailable")
     assert answer.headers["retry-after"]
     problem(client.get("/api/jobs", headers={"Authorization": "Bearer x"}), 503, "store-unavailable")
-    assert client.get("/readyz").status_code == 503
+    assert problem(client.get("/readyz"), 503, "not-ready")["ready"] is False
     assert client.get("/healthz").status_code == 200

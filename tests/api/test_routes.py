@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from api_app import add_tasks, problem
 from fastapi.routing import APIRoute
+from jsonschema import Draft202012Validator, FormatChecker
 from starlette.routing import Mount, WebSocketRoute
 
 from jobtrail import JobTrail, Plugin
@@ -118,6 +119,38 @@ def test_errors_are_described_as_problems(app):
                 assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
 
 
+def test_what_the_guard_refuses_is_described_of_every_operation(app):
+    for path, method, one in operations(app.openapi()):
+        told = {int(status) for status in one["responses"]}
+        assert told >= {503}, (method, path)
+        assert told >= {421} or path in {"/healthz", "/readyz"}, (method, path)
+        assert told >= {401, 403, 429} or one["x-role"] == "anyone", (method, path)
+        assert told >= {413} or "requestBody" not in one, (method, path)
+
+
+def test_every_parameter_request_and_answer_has_an_example_that_fits(app):
+    described = app.openapi()
+    told = []
+    for path, method, one in operations(described):
+        told += [(path, method, part["name"], part) for part in one.get("parameters", ())]
+        for status, part in [("body", one.get("requestBody", {})), *one["responses"].items()]:
+            told += [(path, method, status, media) for media in part.get("content", {}).values()]
+    assert len(told) > 500
+    assert [place for *place, part in told if part.get("example") is None] == []
+    for *place, part in told:
+        whole = {**part.get("schema", {}), "components": described["components"]}
+        found = Draft202012Validator(whole, format_checker=FormatChecker()).iter_errors(part["example"])
+        assert [(place, list(one.path), one.message) for one in found] == []
+
+
+def test_each_refusal_shows_itself_as_its_example(app):
+    for path, method, one in operations(app.openapi()):
+        for status, answer in one["responses"].items():
+            for media in answer.get("content", {}).values():
+                assert int(status) < 400 or media["example"]["status"] == int(status), (method, path)
+                assert int(status) < 400 or media["example"]["code"] != "refused", (method, path)
+
+
 def test_the_description_is_served_with_the_place_it_is_at(app_jobs, clients):
     told = clients(prefix="/jobs").get("/jobs/api/openapi.json").json()
     assert told["openapi"].startswith("3.")
@@ -143,6 +176,40 @@ def test_every_refusal_is_a_problem(client, method, path, status, code):
     problem(answer, status, code)
     if status == 405:
         assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/api/jobs", "GET, POST"),
+        ("/api/schedules", "GET, POST"),
+        ("/api/schedules/nightly", "DELETE, GET, PATCH"),
+        ("/api/schedules/nightly/pause", "DELETE, GET, PATCH, POST"),  # a schedule may be called "nightly/pause"
+        ("/healthz", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_an_address_does_not_take_is_answered_with_all_that_it_takes(client, path, methods):
+    answer = client.request("PUT", path)
+    problem(answer, 405, "method-not-allowed")
+    assert answer.headers["allow"] == methods
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe{", b"[" * 100_000])
+def test_a_body_that_is_no_json_at_all_is_a_request_that_does_not_fit(client, body):
+    told = problem(client.post("/api/jobs", content=body, headers={"Content-Type": "application/json"}), 422, "invalid-request")
+    assert told["errors"][0]["path"] == "$"
+    assert told["errors"][0]["detail"].startswith("it is no JSON")
+
+
+def test_a_moment_is_written_and_not_counted(client):
+    """0 would be 1970, and 20130201 a day in August of that year."""
+    for said in ("0", "20130201", "2013-02-01"):
+        told = problem(client.get(f"/api/audit?since={said}"), 422, "invalid-request")
+        assert told["errors"][0] == {"path": "since", "detail": "Value error, a moment is written with its offset, as in 2013-02-01T03:00:00Z"}
+    problem(client.post("/api/jobs", json={"task": "add", "args": {"a": 1}, "run_at": 1_700_000_000}), 422, "invalid-request")
+    assert client.get("/api/audit?since=2013-02-01T03:00:00Z").status_code == 200
+    told = problem(client.get("/api/audit?since=2013-02-01T03:00:00"), 422, "invalid-request")
+    assert "timezone" in told["detail"]
 
 
 def test_what_does_not_fit_is_named_by_its_path(client):

@@ -31,7 +31,7 @@ def make(desk: Desk) -> APIRouter:
         ] = None,
         name: Annotated[str | None, Query(max_length=100, description="What.", examples=["retried"])] = None,
         since: Annotated[When | None, Query(description="Not before.")] = None,
-        before: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.")] = None,
+        before: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.", examples=["action-4"])] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> shapes_watch.Audit:
         return await desk.search(_page, audit.Wanted(actor, name, since), before, limit)

@@ -24,7 +24,7 @@ class Wanted(Shape):
 
     action: Literal["retry", "rerun", "cancel", "run_now"] = Field(examples=["retry"])
     filter: str | None = Field(None, max_length=4000, examples=["status:failed task:sync_weather"])
-    ids: list[str] | None = Field(None, max_length=bulk.MOST_JOBS, examples=[[ID]])
+    ids: list[str] | None = Field(None, max_length=bulk.MOST_JOBS, description="Instead of a filter.")
     mode: Literal["full", "failed_items", "resume"] | None = Field(None, description="Of a re-run.")
 
     def meant(self) -> bulk.Wanted:

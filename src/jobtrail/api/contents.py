@@ -127,7 +127,7 @@ def _items(router: APIRouter, desk: Desk) -> None:
     async def list_items(
         job_id: str,
         outcome: Annotated[Outcome | None, Query(description="Those of one outcome only.")] = None,
-        after: Annotated[str | None, Query(max_length=2000, description="The next of the page before.")] = None,
+        after: Annotated[str | None, Query(max_length=2000, description="The next of the page before.", examples=["WyJpdGVtcyIsIDAsICIyMDEzLTAyIl0="])] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         own: Annotated[bool, Query(description="Only those that this job has recorded itself.")] = False,
     ) -> ItemPage:

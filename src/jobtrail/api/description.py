@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from . import examples
 from .guard import ANYONE, also, any_host, rule_of
 from .shapes import ProblemShape
 from .signing import COOKIE
@@ -39,6 +40,7 @@ def of(app: FastAPI) -> dict[str, Any]:
             "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
         }
         _add_roles(app, made)
+        examples.add(made)
         app.openapi_schema = made
     return app.openapi_schema
 

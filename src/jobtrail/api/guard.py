@@ -96,10 +96,10 @@ def routes(tag: str) -> APIRouter:
 
 def also(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """For the description of a route: what it answers beside its success, as problem details."""
-    return {status: {"description": _MEANS[status], "content": _PROBLEM} for status in statuses}
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {status: {"description": _MEANS[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}
 
 
-_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _MEANS = {
     401: "Nobody knows who you are.",
     403: "Your role does not allow it, or it came from another site.",

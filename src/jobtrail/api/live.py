@@ -17,7 +17,7 @@ from jobtrail.errors import InvalidOption, JobTrailError
 
 from . import hub as hubs
 from . import problems
-from .guard import needs, routes
+from .guard import also, needs, routes
 from .hub import Hub
 from .outbox import Outbox
 from .problems import Problem
@@ -42,6 +42,7 @@ MOST_TOPICS = 20  # of one client
 MOST_ANSWERS = 200  # that wait for a client
 LONGEST_SAID = 16_384  # characters
 TRAIL = "events"
+_STREAM: dict[str, Any] = {"content": {"text/event-stream": {}}, "description": "A stream that does not end."}
 
 
 class Clients(Shape):
@@ -128,7 +129,7 @@ def make(desk: Desk) -> APIRouter:
         operation_id="followEvents",
         summary="The trail, or a topic, as server-sent events",
         response_class=Response,
-        responses={200: {"content": {"text/event-stream": {}}, "description": "A stream that does not end."}},
+        responses={200: _STREAM, **also(404)},
         description="For curl and scripts. Lines of the trail have ids: reconnect with `Last-Event-ID` (or `after`) and "
         "what came meanwhile is given first; a line may come twice, with the same id. The event `reset` says that lines "
         "are missing.",

@@ -82,7 +82,7 @@ class NewSchedule(Words):
 class Changes(Words):
     """What is to change."""
 
-    rule: str | None = Field(None, max_length=500)
+    rule: str | None = Field(None, max_length=500, examples=["0 4 * * *"])
 
 
 def make(desk: Desk) -> APIRouter:

@@ -47,7 +47,7 @@ class TaskList(Shape):
 class TaskShape(TaskLine):
     """A task with its options, and the JSON schema of its arguments."""
 
-    text: str | None = Field(description="All that its function says of itself.")
+    text: str | None = Field(description="All that its function says of itself.", examples=["Load the weather of an airport."])
     priority: int | None
     attempts: int | None = Field(description="null: without limit, where the task is known.")
     timeout: float | None = Field(description="Seconds.")
