@@ -179,14 +179,12 @@ def test_an_upload_stays_while_its_job_is_told_of_or_its_unit_is_not_complete(ap
     assert left.name.startswith(broken["upload"])
 
 
-def test_upkeep_sweeps(app_jobs, client, monkeypatch):
-    from jobtrail.engine import upkeep
+def test_it_is_swept_with_what_else_is_forgotten(app_jobs, monkeypatch):
+    from jobtrail.engine import forgetting
 
     swept = []
-    monkeypatch.setattr(upkeep.uploads, "sweep", lambda *given: swept.append(given))
-    one = upkeep.Upkeep.__new__(upkeep.Upkeep)
-    one._store, one._settings, one._pruned_at = app_jobs.store, app_jobs.settings, float("-inf")
-    one._forget(0.0)
+    monkeypatch.setattr(forgetting.uploads, "sweep", lambda *given: swept.append(given))
+    assert forgetting.Forgetting(app_jobs.store, app_jobs.settings).run_once(float("inf"))
     assert swept == [(app_jobs.store, app_jobs.settings)]
 
 

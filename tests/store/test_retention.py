@@ -195,14 +195,14 @@ def test_c39_what_stops_a_pass_loses_nothing_and_the_next_goes_on(store: Store, 
     for _ in range(7):
         old(items=["ok"])
     chunks = iter([False, True])
-    assert run_once(store, POLICY, NOW, chunk=2, pause=lambda: next(chunks)).total == 4
+    assert run_once(store, POLICY, NOW, chunk=2, wait=lambda _seconds: next(chunks)).total == 4
     assert_no_orphans(store)
 
-    def killed() -> bool:
+    def killed(_seconds: float) -> bool:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_once(store, POLICY, NOW, chunk=2, pause=killed)
+        run_once(store, POLICY, NOW, chunk=2, wait=killed)
     assert_no_orphans(store)
     assert run_once(store, POLICY, NOW, chunk=2).total == 1
     with store.read() as conn:
@@ -273,6 +273,30 @@ def test_c39_jobs_that_end_meanwhile_wait_for_no_clean_up(store: Store, other: S
     cleaning.join()
     assert max(waits) < 1.0, f"an ending job waited {max(waits):.2f} s"
     assert ids(store) == set(waiting)
+
+
+def test_after_each_chunk_it_rests_four_times_as_long(store: Store, old: Any) -> None:
+    for _ in range(6):
+        old()
+    rests: list[float] = []
+    began = time.monotonic()
+    assert run_once(store, POLICY, NOW, chunk=2, wait=lambda seconds: rests.append(seconds) or False).total == 6
+    assert len(rests) >= 3
+    assert 0 < sum(rests) <= 4 * (time.monotonic() - began)
+    assert sum(rests) > 2 * (time.monotonic() - began), "only what lies between the chunks is left out"
+
+
+def test_c39_where_two_may_write_at_once_nobody_waits_for_a_chunk(store: Store, make: Maker) -> None:
+    if store.database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time")
+    inside = []
+
+    def chunk(_conn: Any) -> str:
+        inside.append(make.pending())  # a write of the same process, in the middle of it
+        return "done"
+
+    assert store.write_beside(chunk) == "done"
+    assert ids(store) == set(inside)
 
 
 # -- submitters ------------------------------------------------------------------------------------------

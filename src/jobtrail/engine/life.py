@@ -19,6 +19,7 @@ from jobtrail.store.wake import DEAD
 from . import spool
 from .beat import ChildBeat, ThreadBeat
 from .chores import Chore
+from .forgetting import Forgetting
 from .health import Condition
 from .rerun import subject
 from .upkeep import Upkeep
@@ -82,6 +83,7 @@ class Life:
         self._beat = _beat(beat, store, settings)
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
         self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
+        self._forgetting = Forgetting(store, settings)
         self._companions: list[Companion] = []
         self.condition = Condition(store.now)
 
@@ -98,6 +100,7 @@ class Life:
         self._store.wake.subscribe(self._on_word)
         self._look_at_once()
         self._chore.start()
+        self._forgetting.start()
         for companion in self._companions:
             companion.start()
 
@@ -117,6 +120,7 @@ class Life:
             with contextlib.suppress(StoreError):
                 companion.stop()
         self._chore.stop()
+        self._forgetting.stop()
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
 
@@ -161,7 +165,8 @@ class Life:
 
     def health(self) -> list[Health]:
         """How the chores of this life stand."""
-        own = [self._beat.health(), self._chore.health(), *(companion.health() for companion in self._companions)]
+        chores = (self._beat, self._chore, self._forgetting)
+        own = [*(chore.health() for chore in chores), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 
     def comparison_due(self) -> bool:

@@ -11,7 +11,6 @@ import logging
 import time
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,11 @@ from jobtrail.errors import StoreUnavailable
 from jobtrail.job import moves, recovery
 from jobtrail.job.failure import describe
 from jobtrail.job.recovery import Lost
-from jobtrail.store import jobs, retention, workers
+from jobtrail.store import jobs, workers
 from jobtrail.store.wake import DEAD, SUSPECT
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
-from . import answers, spool, uploads
+from . import answers, spool
 from .deaths import Deaths, Place, Sign, Verdict
 from .overdue import Overdue
 from .rerun import subject
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from .beat import Beat
 
 PAGE = 200
-PRUNE_EVERY = 3600.0  # seconds
-WORKERS_KEPT_DAYS = 7
 _log = logging.getLogger("jobtrail.upkeep")
 
 
@@ -83,7 +80,6 @@ class Upkeep:
             longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
         )
         self._overdue = Overdue(store)
-        self._pruned_at = time.monotonic() - PRUNE_EVERY + 60
 
     def run_once(self, monotonic: float | None = None) -> Swept:
         """One turn.
@@ -97,7 +93,6 @@ class Upkeep:
         overdue = self._overdue.run_once(at)
         forced = self._force()
         freed = self._free()
-        self._forget(at)
         swept = Swept(dead, recovered, held, forced, freed, skipped, expired, overdue)
         if swept:
             _log.warning(
@@ -279,21 +274,3 @@ class Upkeep:
             return len(gone) - len(jobs.apply(conn, self._store.dialect, gone, self._store.now()))
 
         return self._store.write(operation)
-
-    # -- what may be forgotten -------------------------------------------------------------------------
-
-    def _forget(self, monotonic: float) -> None:
-        if monotonic - self._pruned_at < PRUNE_EVERY:
-            return
-        self._pruned_at = monotonic
-        now = self._store.now()
-        s = self._settings
-        policy = retention.Retention(
-            completed=s.keep_completed, cancelled=s.keep_cancelled, failed=s.keep_failed, partial=s.keep_partial
-        )
-        retention.run_once(self._store, policy, now)
-        uploads.sweep(self._store, self._settings)
-        before = now - timedelta(days=WORKERS_KEPT_DAYS)
-        self._store.write(lambda conn: workers.forget(conn, before))
-
-

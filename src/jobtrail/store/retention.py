@@ -1,5 +1,8 @@
 """What has been kept long enough goes, in small committed chunks: history goes, the truth stays.
 
+After each chunk there is a rest of four times as long, so that jobs wait for a clean-up for a chunk at most, and a fifth of
+the time; on PostgreSQL they do not wait at all, for it has a connection of its own.
+
 Removed are ended jobs of a status's age with all that was written about them. Never removed are active jobs,
 what an active job refers to, units, and the ledger of a unit that is not complete (or a later re-run would not
 know what is done). What was removed is counted in `job_totals` in the same transaction, a job that was retried
@@ -8,6 +11,7 @@ once for each of its ends. A reference to a removed job is no error: it is shown
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
@@ -49,7 +53,8 @@ if TYPE_CHECKING:
 
     from .store import Store
 
-CHUNK = 500
+CHUNK = 100
+REST = 4.0  # times as long as a chunk took
 STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _ABOUT_A_JOB = (events, logs, progress, job_labels, questions)
@@ -101,8 +106,22 @@ class Pruned:
         return self.jobs.total()
 
 
-def _on_and_on() -> bool:
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
     return False
+
+
+class _Rest:
+    """Called after each chunk; True ends the pass."""
+
+    def __init__(self, wait: Callable[[float], bool]) -> None:
+        self._wait = wait
+        self._since = time.monotonic()
+
+    def __call__(self) -> bool:
+        over = self._wait(REST * (time.monotonic() - self._since))
+        self._since = time.monotonic()
+        return over
 
 
 def run_once(
@@ -111,24 +130,24 @@ def run_once(
     now: datetime,
     *,
     chunk: int = CHUNK,
-    pause: Callable[[], bool] = _on_and_on,
+    wait: Callable[[float], bool] = _sleep,
 ) -> Pruned:
     """Remove all that is due, chunk by chunk.
 
-    ``pause`` is called after each chunk: it may wait, and ends the pass by returning True. Whatever stops a
-    pass, the next one goes on; two at once take different rows.
+    ``wait`` is called after each chunk with the seconds of its rest, and ends the pass by returning True. Whatever
+    stops a pass, the next one goes on; two at once take different rows.
     """
-    pruned = Pruned()
+    pruned, pause = Pruned(), _Rest(wait)
     edges = policy.edges(now)
     if _prune_jobs(store, edges, chunk, pause, pruned):
         return pruned
     if edges and _prune_superseded(store, max(edges.values()), chunk, pause, pruned):
         return pruned
     if edges:
-        _prune_groups(store, max(edges.values()), chunk)
+        _prune_groups(store, max(edges.values()), chunk, pause)
     _prune_keys(store, now, chunk, pause, pruned)
     if edges and policy.completed is not None:
-        _prune_submitters(store, min(edges.values()) - STILL_SUBMITS, chunk, pruned)
+        _prune_submitters(store, min(edges.values()) - STILL_SUBMITS, chunk, pause, pruned)
     return pruned
 
 
@@ -141,7 +160,7 @@ def _prune_jobs(
     for status, edge in edges.items():
         after: str | None = FIRST_ID
         while after is not None:
-            after, removed, ledgers = store.write(_chunk_of_jobs(store, status, edge, after, chunk))
+            after, removed, ledgers = store.write_beside(_chunk_of_jobs(store, status, edge, after, chunk))
             pruned.jobs[status.value] += removed
             pruned.ledgers += ledgers
             if after is not None and pause():
@@ -260,7 +279,7 @@ def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[
                 found = _generations(conn, table, after, smallest_id(edge), chunk)
                 alone = set(found) - _with_a_job(conn, found) if found else set()
             if alone:
-                pruned.ledgers += store.write(partial(_remove_ledgers, ledgers=alone))
+                pruned.ledgers += store.write_beside(partial(_remove_ledgers, ledgers=alone))
             after = found[-1] if found else None
             if after is not None and pause():
                 return True
@@ -286,7 +305,7 @@ def _generations(conn: Connection, table: Any, after: str, before: str, limit: i
 # -- groups ------------------------------------------------------------------------------------------
 
 
-def _prune_groups(store: Store, edge: datetime, chunk: int) -> None:
+def _prune_groups(store: Store, edge: datetime, chunk: int, pause: Callable[[], bool]) -> None:
     """Groups whose members are gone, or that never had any."""
 
     def operation(conn: Connection) -> int:
@@ -296,8 +315,9 @@ def _prune_groups(store: Store, edge: datetime, chunk: int) -> None:
         conn.execute(delete(successors).where(successors.c.group_id.in_(going)))
         return conn.execute(delete(groups).where(groups.c.id.in_(going))).rowcount if going else 0
 
-    while store.write(operation) == chunk:
-        pass
+    while store.write_beside(operation) == chunk:
+        if pause():
+            return
 
 
 # -- keys --------------------------------------------------------------------------------------------
@@ -312,7 +332,7 @@ def _prune_keys(store: Store, now: datetime, chunk: int, pause: Callable[[], boo
             conn.execute(delete(table).where(table.c.scope == row.scope, table.c.key == row.key))
         return len(found)
 
-    while removed := store.write(operation):
+    while removed := store.write_beside(operation):
         pruned.keys += removed
         if pause():
             return
@@ -321,7 +341,9 @@ def _prune_keys(store: Store, now: datetime, chunk: int, pause: Callable[[], boo
 # -- submitters --------------------------------------------------------------------------------------
 
 
-def _prune_submitters(store: Store, before: datetime, chunk: int, pruned: Pruned) -> None:
+def _prune_submitters(
+    store: Store, before: datetime, chunk: int, pause: Callable[[], bool], pruned: Pruned
+) -> None:
     """Processes of which no kept job is known any more; a job of theirs is older than they were last heard of."""
     after: str | None = FIRST_ID
     while after is not None:
@@ -333,8 +355,10 @@ def _prune_submitters(store: Store, before: datetime, chunk: int, pruned: Pruned
             needed = set(conn.execute(of_old_jobs.distinct()).scalars()) if old else set()
         going = [one for one in old if one not in needed]
         if going:
-            pruned.submitters += store.write(partial(_remove_submitters, going=going, before=before))
+            pruned.submitters += store.write_beside(partial(_remove_submitters, going=going, before=before))
         after = old[-1] if old else None
+        if after is not None and pause():
+            return
 
 
 def _old_submitters(conn: Connection, before: datetime, after: str, limit: int) -> list[str]:

@@ -49,6 +49,10 @@ class Store:
         """Run an operation in a write transaction and wait for its commit."""
         return self.writer.call(operation, key=key)
 
+    def write_beside(self, operation: Callable[[Connection], T]) -> T:
+        """`write` for what may take longer: where the database allows, other writes of this process do not wait for it."""
+        return self.writer.call_beside(operation)
+
     async def awrite(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> T:
         """`write` for an event loop; what is one statement needs no transaction around it."""
         return await self.writer.acall(operation, key=key, one_statement=one_statement)

@@ -101,6 +101,19 @@ class Writer:
         result: T = self._write(Request(operation, key))
         return result
 
+    def call_beside(self, operation: Callable[[Connection], T]) -> T:
+        """Write in a connection of its own, where there may be two writers at once."""
+        if self.database.is_sqlite:
+            return self.call(operation)
+        try:
+            result: T = self._on_side_connection(Request(operation, ""))
+        except DBAPIError as error:
+            translated = self._translate(error)
+            if translated is error:
+                raise
+            raise translated from error
+        return result
+
     def call_batched(self, operation: Callable[[Connection, list[Any]], None], shape: Any, payload: Any) -> None:
         """Write one payload and wait; payloads of one shape that meet here are written by one statement."""
         self._write(Request(operation, "", shape, payload))
