@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-from api_app import OURS, add_tasks
+from api_app import LOOKS, OPEN, OURS, add_tasks
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from sqlalchemy import delete, select
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
 
 NOBODY = "nobody"
+SAFE = {"GET", "HEAD", "OPTIONS"}
 PATIENTLY = settings(
     derandomize=True, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
@@ -153,10 +154,19 @@ class World:
         return [route for route, match in sorted(found, key=lambda one: -one[1].value) if match is not Match.NONE]
 
     def is_refused(self, role: str, method: str, url: str) -> bool:
-        """Is the route that such a request reaches above this role?"""
+        """Is the route that such a request reaches above this role, by its rule or by what it is?"""
         found = [route for route in self.routes(method, url) if method in (getattr(route, "methods", None) or ())]
-        rule = rule_of(found[0].endpoint) if found else ANYONE
-        return rule != ANYONE and (role == NOBODY or rule is None or ROLES.index(role) < ROLES.index(rule))
+        if not found:
+            return False
+        route = found[0]
+        rule = rule_of(route.endpoint) or "closed"
+        needed = [rule, "viewer" if route.path not in OPEN else ANYONE]
+        needed += ["operator"] if method not in SAFE and route.path not in OPEN | LOOKS else []
+        return _rank(role) < max(map(_rank, needed))
+
+
+def _rank(role: str) -> int:
+    return [NOBODY, *ROLES, "closed"].index(NOBODY if role == ANYONE else role)
 
 
 def _is_spoilt(case: Any, location: str) -> bool:

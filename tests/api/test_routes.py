@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from api_app import add_tasks, problem
+from api_app import LOOKS, OPEN, add_tasks, problem
 from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.routing import Mount, WebSocketRoute
@@ -14,13 +14,6 @@ from starlette.routing import Mount, WebSocketRoute
 from jobtrail import JobTrail, Plugin
 from jobtrail.api.guard import ANYONE, rule_of
 from jobtrail.api.server import PARTS
-
-OPEN = {
-    "/api/me", "/api/login", "/api/logout", "/healthz", "/readyz",
-    "/{path:path}", "/assets",  # the console's files, which tell nothing
-}  # fmt: skip
-
-LOOKS = {"/api/schedules/preview", "/api/units/preview"}  # asked with a body, and change nothing
 
 
 @pytest.fixture
