@@ -96,8 +96,9 @@ class Filling:
                 rows += [self.job(number, self.begin + number * step, items)]
             self.app.store.write(lambda conn, rows=rows, items=items: self.write(conn, rows, items))
         self.app.store.write(self.write_units)
+        # As autovacuum leaves it.
         with self.app.store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-            conn.exec_driver_sql("ANALYZE")
+            conn.exec_driver_sql("ANALYZE" if self.app.store.database.is_sqlite else "VACUUM (ANALYZE)")
 
     def write(self, conn: Any, rows: list[Any], items: list[Any]) -> None:
         dialect = self.app.store.dialect
@@ -196,7 +197,7 @@ def own_task(app: JobTrail) -> Any:
 
 def work(url: str) -> None:
     """The worker beside, until it is stopped."""
-    app = JobTrail(url)
+    app = application(url)
     own_task(app)
     asyncio.run(app.worker(queues=["drained"], beat="child").run())
 
@@ -233,8 +234,8 @@ def spread(values: list[float]) -> tuple[float, float]:
 
 
 def application(url: str) -> JobTrail:
-    """With the tasks whose jobs are filled in."""
-    app = JobTrail(url)
+    """With the tasks whose jobs are filled in; nothing is removed while it is looked at."""
+    app = JobTrail(url, keep_completed=None, keep_cancelled=None, keep_failed=None, keep_partial=None)
     for number in range(TASKS):
         app.task(name=f"task_{number:03}")(lambda airport, number: None)
     return app

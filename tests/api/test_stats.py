@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 from trails import *  # noqa: F403 - fixtures
 
-from jobtrail.api import stats
+from jobtrail.api import fresh
 from jobtrail.job.ids import new_id
 from jobtrail.store import series, tables
 from jobtrail.store.search import smallest_id
@@ -19,7 +19,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def _always_fresh(monkeypatch):
-    monkeypatch.setattr(stats, "FRESH_FOR", 0.0)
+    monkeypatch.setattr(fresh, "FRESH_FOR", 0.0)
 
 
 def put(jobs, task, ago, **values):

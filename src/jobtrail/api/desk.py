@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from jobtrail.store import stats
 from jobtrail.store.series import Series
 
+from .fresh import Fresh
 from .signing import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -38,6 +41,7 @@ class Desk:
     search_seconds: float = SEARCH_SECONDS
     attempts: Attempts = field(default_factory=Attempts)
     series: Series = field(default_factory=Series)
+    fresh: Fresh = field(default_factory=Fresh)
     topics: dict[str, Any] = field(default_factory=dict)  # what can be watched live, by name; see `topics`
     farewells: list[Callable[[], None]] = field(default_factory=list)  # called in its loop when the server stops
     _limiter: Any = None
@@ -46,6 +50,17 @@ class Desk:
     def store(self) -> Store:
         """Where the jobs are."""
         return self.jobs.store
+
+    def waiting(self, conn: Connection, now: datetime) -> list[stats.Waiting]:
+        """What waits in each queue, as it was within this second."""
+        found: list[stats.Waiting] = self.fresh.read("waiting", lambda: stats.waiting(conn, now))
+        return found
+
+    def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
+        """How many jobs of each queue ended in a second lately."""
+        heads = stats.heads(self.waiting(conn, now))
+        found: dict[str, float] = self.fresh.read("rates", lambda: self.series.rates(conn, now, heads))
+        return found
 
     async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Call what blocks, in one of a bounded number of threads that nobody else uses."""

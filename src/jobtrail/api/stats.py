@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query
 
@@ -15,49 +13,18 @@ from .guard import needs, routes
 from .workers import read_queues, read_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlalchemy import Connection
 
     from .desk import Desk
 
-FRESH_FOR = 1.0  # seconds
 LONGEST = 24 * 366  # hours
 MISSED = 500
-
-
-class Fresh:
-    """Answers that many ask for at once are read once a second."""
-
-    def __init__(self, fresh_for: float) -> None:
-        self._fresh_for = fresh_for
-        self._lock = threading.Lock()
-        self._locks: dict[Any, threading.Lock] = {}
-        self._known: dict[Any, tuple[float, Any]] = {}
-
-    def read(self, key: Any, look: Callable[[], Any]) -> Any:
-        """What ``look`` gave a moment ago, or gives now."""
-        with self._lock:
-            mine = self._locks.setdefault(key, threading.Lock())
-        with mine:
-            at, found = self._known.get(key, (float("-inf"), None))
-            if time.monotonic() - at >= self._fresh_for:
-                found = look()
-                self._known[key] = (time.monotonic(), found)
-            self._forget(key)
-            return found
-
-    def _forget(self, kept: Any) -> None:
-        over = time.monotonic() - 60.0
-        for key in [key for key, (at, _) in list(self._known.items()) if at < over and key != kept]:
-            self._known.pop(key, None)
-            self._locks.pop(key, None)
 
 
 def make(desk: Desk) -> APIRouter:
     """The routes of this file."""
     router = routes("stats")
-    fresh = Fresh(FRESH_FOR)
+    fresh = desk.fresh
 
     @router.get("/stats", operation_id="showStats", summary="How it stands: jobs by status, queues, workers")
     @needs("viewer")
@@ -90,9 +57,9 @@ def make(desk: Desk) -> APIRouter:
 def read_now(conn: Connection, desk: Desk) -> shapes_watch.Now:
     """How it stands at this moment."""
     now = desk.store.now()
-    waiting = stats.waiting(conn, now)
+    waiting = desk.waiting(conn, now)
     workers = read_workers(conn, now, limit=500)
-    rates = desk.series.rates(conn, now)
+    rates = desk.rates(conn, now)
     drained = series.drained_in({one.queue: one.due for one in waiting}, rates)
     oldest = [one.oldest for one in waiting if one.oldest is not None]
     durations = [drained[one.queue] for one in waiting if one.due]
@@ -116,11 +83,11 @@ def read_now(conn: Connection, desk: Desk) -> shapes_watch.Now:
 def read_series(conn: Connection, desk: Desk, hours: float, task: str | None) -> shapes_watch.SeriesShape:
     """How it has gone on."""
     now = desk.store.now()
-    standing = None
-    if task is None:
-        due = sum(one.due for one in stats.waiting(conn, now))
-        standing = (due, sum(number for *_, number in stats.held(conn)))
-    found = desk.series.read(conn, now, seconds=hours * 3600, task=task, standing=standing)
+    if task is not None:
+        return shapes_watch.told(desk.series.read(conn, now, seconds=hours * 3600, task=task), task, now)
+    waiting = desk.waiting(conn, now)
+    standing = (sum(one.due for one in waiting), sum(number for *_, number in stats.held(conn)))
+    found = desk.series.read(conn, now, seconds=hours * 3600, standing=standing, heads=stats.heads(waiting))
     return shapes_watch.told(found, task, now)
 
 

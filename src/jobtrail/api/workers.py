@@ -82,7 +82,7 @@ def read_workers(conn: Connection, now: datetime, *, limit: int = 100) -> shapes
 
 def read_queues(conn: Connection, desk: Desk, now: datetime) -> shapes_workers.Queues:
     """All queues, those of living workers and of known tasks among them."""
-    rows = {row["name"]: row for row in queues.overview(conn, now)}
+    rows = {row["name"]: row for row in queues.overview(conn, now, desk.waiting(conn, now))}
     number: Counter[str] = Counter()
     slots: Counter[str] = Counter()
     for worker in workers.everyone(conn, limit=500):
@@ -91,7 +91,7 @@ def read_queues(conn: Connection, desk: Desk, now: datetime) -> shapes_workers.Q
                 number[name] += 1
                 slots[name] += worker["slots"]
     names = {*rows, *number, *(task.queue for task in desk.jobs.tasks.all())}
-    rates = desk.series.rates(conn, now)
+    rates = desk.rates(conn, now)
     drained = series.drained_in({name: row["due"] for name, row in rows.items()}, rates)
     return shapes_workers.Queues(
         queues=[

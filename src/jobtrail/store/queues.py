@@ -10,6 +10,7 @@ from . import actions, stats
 from .tables import queues
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -38,13 +39,13 @@ def set_paused(
     return True
 
 
-def overview(conn: Connection, now: datetime) -> list[dict[str, Any]]:
+def overview(conn: Connection, now: datetime, waiting: Iterable[stats.Waiting] | None = None) -> list[dict[str, Any]]:
     """Each queue with a job that waits for its time or runs, or that was ever paused, and who paused it.
 
-    ``due`` and ``later`` stop at `stats.CAP`; ``oldest``: since when the first one is due.
+    waiting: what `stats.waiting` found, where it was asked already. ``due`` and ``later`` stop at `stats.CAP`; ``oldest``: since when the first one is due.
     """
     found: dict[str, dict[str, Any]] = {}
-    for one in stats.waiting(conn, now):
+    for one in stats.waiting(conn, now) if waiting is None else waiting:
         counts = {"waiting": one.due + one.later, "due": one.due, "later": one.later, "oldest": one.oldest}
         found[one.queue] = {**_nothing(one.queue), **counts}
     for _, _, queue, number in stats.held(conn):

@@ -21,7 +21,6 @@ from sqlalchemy import bindparam, func, literal, select, union_all
 from jobtrail.job.model import FINAL
 
 from .search import smallest_id
-from .stats import oldest_waiting
 from .tables import Id, Moment, jobs
 
 if TYPE_CHECKING:
@@ -152,11 +151,13 @@ class Series:
         seconds: float,
         task: str | None = None,
         standing: tuple[int, int] | None = None,
+        heads: Iterable[datetime] = (),
     ) -> Told:
         """The last ``seconds``; of one task where it is named.
 
         standing: how many wait and are due, and how many run, at this moment, where that is known: what has waited
-        since before all that is looked at is then among the waiting.
+        since before all that is looked at is then among the waiting. heads: since when the first of each queue waits;
+        where that is long ago, what ends now was made before it.
         """
         step = next((one for one in STEPS if seconds / one <= PARTS), STEPS[-1])
         last = int(now.timestamp()) // step
@@ -166,13 +167,13 @@ class Series:
         gathered = _Gathering(step, first, last, now.timestamp())
         for place, stratum in strata.items():
             gathered.add_stratum(place, stratum)
-        if task is None:
-            gathered.add_rows(_behind_heads(conn, now, first * step, _moment((first - BEFORE) * step)), 1.0)
+        before = _moment((first - BEFORE) * step)
+        gathered.add_rows(_behind_heads(conn, {at for at in heads if at < before}, first * step), 1.0)
         return gathered.told(standing)
 
-    def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
-        """How many jobs of each queue ended in a second of the last five minutes."""
-        return self.read(conn, now, seconds=2 * LATELY).rates
+    def rates(self, conn: Connection, now: datetime, heads: Iterable[datetime]) -> dict[str, float]:
+        """How many jobs of each queue ended in a second of the last five minutes; ``heads`` as for `read`."""
+        return self.read(conn, now, seconds=2 * LATELY, heads=heads).rates
 
     def _read(
         self, conn: Connection, step: int, places: Iterable[int], task: str | None, now: datetime
@@ -220,10 +221,10 @@ _before_head = (
 _BEHIND = select(_before_head).where(_before_head.c.finished_at >= bindparam("start", type_=Moment))
 
 
-def _behind_heads(conn: Connection, now: datetime, start: float, before: datetime) -> list[_Seen]:
+def _behind_heads(conn: Connection, heads: Iterable[datetime], start: float) -> list[_Seen]:
     """Where a queue is so long that what ends now was made before all strata: what stood before its head."""
     found: list[_Seen] = []
-    for head in {at for at in oldest_waiting(conn, now).values() if at < before}:
+    for head in heads:
         rows = conn.execute(_BEHIND, {"head": smallest_id(head), "start": _moment(start)})
         found += [_seen(row) for row in rows]
     return found

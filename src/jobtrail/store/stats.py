@@ -20,6 +20,8 @@ from .tables import DUE, Moment, beats, events, job_totals, jobs, workers
 from .workers import ALIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import Connection, Label, Select, Subquery
 
 CAP = 100_000  # of each count through an index
@@ -89,6 +91,11 @@ def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
 def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]:
     """What waits in each queue; queues in which nothing does are not named."""
     return [_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)]
+
+
+def heads(found: Iterable[Waiting]) -> list[datetime]:
+    """Since when the first of each queue waits."""
+    return [one.oldest for one in found if one.oldest is not None]
 
 
 def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
