@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
@@ -226,29 +227,43 @@ class Asking:
             except Unsatisfiable:  # nothing can be wrong with a request that says nothing
                 assert not [*operation.body, *operation.iter_parameters()], operation.label
 
+    def in_any_order(self, role: str) -> None:
+        """What covers all operations, one after the other on what those before have left."""
+        cases = [case for found in self.description.get_all_operations() for case in self._covering(found.ok())]
+        Random(2013).shuffle(cases)
+        for place, case in enumerate(cases):
+            self.ask(case, role)
+            if place % 300 == 299:  # or soon nothing would be there any more
+                self.world.restore()
+
     def ask(self, case: Any, role: str) -> None:
         """One request, and all that is to be said about its answer."""
+        self.world.make_real(case)
+        self.world.app.state.desk.attempts._failures.clear()  # it is asked with bad tokens, too
+        try:
+            answer = case.call(headers=dict(self.world.headers(role)))
+        except Exception as error:  # the application's own: a server would say 500
+            self._note(role, case.operation.label, type(error).__name__, False, f"{error!r}\n{case.as_curl_command()}")
+        else:
+            self._judge(case, role, answer)
+
+    def _judge(self, case: Any, role: str, answer: Any) -> None:
         from schemathesis.core.failures import FailureGroup
         from schemathesis.specs.openapi.checks import ignored_auth
 
-        self.world.make_real(case)
-        self.world.app.state.desk.attempts._failures.clear()  # it is asked with bad tokens, too
         label, headers = case.operation.label, self.world.headers(role)
         seen = self.answers.setdefault((role, label), set())
         once = [] if seen.isdisjoint({200, 201, 204}) else [ignored_auth]
+        seen.add(answer.status_code)
+        self._check_rule(label, role, answer)
+        sent = {"headers": dict(headers), "transport_kwargs": {"headers": dict(headers)}}
         try:
-            answer = case.call(headers=dict(headers))
-            seen.add(answer.status_code)
-            self._check_rule(label, role, answer)
-            sent = {"headers": dict(headers), "transport_kwargs": {"headers": dict(headers)}}
             case.validate_response(answer, excluded_checks=once, **sent)
         except FailureGroup as group:
             for failure in group.exceptions:
                 kind = type(failure).__name__
                 told = f"{answer.status_code} {answer.text[:500]}\n{failure}\n{case.as_curl_command()}"
                 self._note(role, label, kind, self._is_excused(kind, case, answer), told)
-        except Exception as error:  # the application's own: a server would say 500
-            self._note(role, label, type(error).__name__, False, f"{error!r}\n{case.as_curl_command()}")
 
     def _check_rule(self, label: str, role: str, answer: Any) -> None:
         request = answer.request

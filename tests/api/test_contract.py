@@ -17,7 +17,7 @@ def world(make_jobs, tmp_path):
 @pytest.mark.timeout(300)
 def test_every_operation_keeps_to_its_description(world):
     asking = Asking(world, "admin")
-    asking.all(covering=12, drawn=2)
+    asking.all(covering=10, drawn=1)
     assert not asking.faults, asking.told()
 
 
@@ -42,4 +42,12 @@ def test_every_operation_keeps_to_its_description_asked_at_length(world):
 def test_nobody_does_what_his_role_may_not_asked_at_length(world):
     asking = Asking(world, *BELOW)
     asking.all(covering=10_000, drawn=20)
+    assert not asking.faults, asking.told()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_operations_in_any_order_keep_to_their_description(world):
+    asking = Asking(world, "admin")
+    asking.in_any_order("admin")
     assert not asking.faults, asking.told()
