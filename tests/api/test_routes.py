@@ -114,6 +114,7 @@ def test_errors_are_described_as_problems(app):
 
 def test_what_the_guard_refuses_is_described_of_every_operation(app):
     for path, method, one in operations(app.openapi()):
+        assert {type(status) for status in one["responses"]} == {str}, (method, path)  # or JSON would have it twice
         told = {int(status) for status in one["responses"]}
         assert told >= {503}, (method, path)
         assert told >= {421} or path in {"/healthz", "/readyz"}, (method, path)

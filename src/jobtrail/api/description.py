@@ -54,7 +54,8 @@ def _add_roles(app: FastAPI, made: dict[str, Any]) -> None:
             operation = made["paths"].get(route.path_format, {}).get(method.lower())
             if operation is not None:
                 operation["x-role"] = role
-                operation["responses"] |= also(*_refusals(operation, route, role))
+                refused = also(*_refusals(operation, route, role))
+                operation["responses"] |= {str(status): one for status, one in refused.items()}
                 operation["security"] = [] if role == ANYONE else [{"token": []}, {"session": []}]
 
 
