@@ -5,7 +5,8 @@ some partial, half of the newest 8 % waiting, every second of these due), with i
 failures. Then asks the API for what the console asks for, one page after the other and all of them many times, and prints
 for each the first answer, the median and the 95th percentile in milliseconds: alone, and while a worker process executes
 what another process submits. Of that worker it prints how long a job waited for it, alone and while pages are asked for.
-Takes some minutes and about 1.5 GB for a million jobs. `--url` asks a database that was filled before, or fills and keeps it.
+With a browser (chromium) and a built console it also prints after how many seconds a fresh browser shows the list and
+the overview. Takes some minutes and about 1.5 GB for a million jobs. `--url` asks a database that was filled before, or fills and keeps it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import asyncio
 import contextlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,6 +40,8 @@ TASKS, SOURCES, ERRORS, CHUNK = 300, 40, 100, 20_000
 MANY_ITEMS = 100_000  # of one job
 PACE = 0.02  # seconds between two jobs that are submitted to the worker
 ALONE_FOR = 15.0  # seconds
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SHOWN = {"list": ("#/jobs", "tbody tr"), "overview": ("#/", "canvas")}
 PAGES = {
     "list, newest": "/api/jobs?limit=50",
     "list, failed": "/api/jobs?q=status:failed&limit=50",
@@ -210,6 +214,51 @@ def feed(url: str) -> None:
         time.sleep(PACE)
 
 
+@contextlib.contextmanager
+def serving(url: str) -> Iterator[str]:
+    """The console in a process of its own, while the block goes on; gives its address."""
+    command, root = [sys.executable, "-m", "bench.million", "--url", url, "--serve"], Path(__file__).parent.parent
+    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def serve(url: str) -> None:
+    """The console, until it is stopped; says its address."""
+    from jobtrail.api.server import create_api
+    from jobtrail.api.serving import listen, server_for
+
+    one = listen("127.0.0.1", 0)
+    print(f"http://127.0.0.1:{one.getsockname()[1]}/", flush=True)
+    asyncio.run(server_for(create_api(application(url))).serve(sockets=[one]))
+
+
+def in_browser(url: str, rounds: int = 7) -> dict[str, list[float]]:
+    """Seconds from the address to the first row of the list, and to the charts of the overview; each in a fresh profile."""
+    from playwright.sync_api import sync_playwright
+
+    found: dict[str, list[float]] = {}
+    browser_path = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser_path is None:
+        return found
+    with serving(url) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        for name, (path, there) in SHOWN.items():
+            for _ in range(rounds):
+                page = browser.new_context().new_page()
+                begun = time.monotonic()
+                page.goto(address + path)
+                page.locator(there).first.wait_for()
+                found.setdefault(name, []).append(time.monotonic() - begun)
+                page.context.close()
+        browser.close()
+    return found
+
+
 def ask(client: Any, values: dict[str, str], rounds: int) -> dict[str, tuple[float, list[float], int]]:
     """Of each page: the first answer, the following ones (ms), and the status. Between two answers lie all other pages."""
     found: dict[str, tuple[float, list[float], int]] = {}
@@ -291,6 +340,8 @@ def measure(url: str, count: int, items: int, rounds: int) -> None:
         p50, p95 = spread(found)
         print(f"with {what}, {len(found):,} jobs waited for the worker: p50 {p50:.1f} ms, p95 {p95:.1f} ms, longest {max(found):.0f} ms")
     app.close()
+    for name, seconds in in_browser(url).items():
+        print(f"a fresh browser shows the {name} after {statistics.median(seconds):.2f} s (median; longest {max(seconds):.2f} s)")
 
 
 def main() -> None:
@@ -303,9 +354,11 @@ def main() -> None:
     parser.add_argument("--url", help="a database to ask, or to fill and keep, instead")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--feed", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.work or given.feed:
-        (work if given.work else feed)(given.url)
+    part = next((one for one in (work, feed, serve) if getattr(given, one.__name__)), None)
+    if part is not None:
+        part(given.url)
     elif given.url:
         measure(given.url, given.jobs, given.items, given.rounds)
     else:

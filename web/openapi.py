@@ -5,10 +5,22 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from jobtrail import JobTrail
 from jobtrail.api import create_api
 
+
+def without_examples(found: Any) -> Any:
+    """They are for readers; as comments they would be most of the types."""
+    if isinstance(found, list):
+        return [without_examples(one) for one in found]
+    if isinstance(found, dict):
+        return {key: without_examples(one) for key, one in found.items() if key not in {"example", "examples"}}
+    return found
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(create_api(JobTrail(f"sqlite:///{Path(folder) / 'jobs.db'}")).openapi(), indent=1))  # noqa: T201
+        described = create_api(JobTrail(f"sqlite:///{Path(folder) / 'jobs.db'}")).openapi()
+        print(json.dumps(without_examples(described), indent=1))  # noqa: T201

@@ -38,6 +38,18 @@ def test_the_list_goes_page_by_page_newest_first_and_counts(app_jobs, client):
     assert seen == sorted(ids, reverse=True)
 
 
+def test_jobs_are_counted_by_status_whatever_the_filter_says_of_it(app_jobs, client):
+    app_jobs.task_named("add").enqueue_many({"a": n} for n in range(3))
+    app_jobs.task_named("fail").enqueue()
+    drain(app_jobs)
+    app_jobs.task_named("add").enqueue(a=1)
+    told = client.get("/api/jobs/counts", params={"q": "status:failed"}).json()
+    assert {name: one["number"] for name, one in told["status"].items() if one["number"]} == {"completed": 3, "failed": 1, "pending": 1}
+    assert told["all"] == {"number": 5, "more": False}
+    assert client.get("/api/jobs/counts", params={"q": "task:fail"}).json()["all"]["number"] == 1
+    problem(client.get("/api/jobs/counts", params={"q": "no:such"}), 422, "invalid-filter")
+
+
 def test_the_filter_is_that_of_the_terminal_and_a_wrong_one_is_told_in_words(app_jobs, client):
     app_jobs.task_named("add").enqueue(a=1)
     app_jobs.task_named("fail").enqueue()

@@ -313,6 +313,26 @@ def test_status_counts_name_every_status(find: Finder) -> None:
     assert {name: c.number for name, c in counted.items() if c.number} == {"pending": 3, "failed": 1, "completed": 1}
 
 
+@pytest.mark.parametrize("text", ["", "status:failed", "task:sy*", "-status:pending", "sync", "sync status:failed", "args.no:such"])
+def test_counts_by_status_are_those_of_the_filter_with_each_status(find: Finder, text: str) -> None:
+    with find.store.read() as conn:
+        told = search.by_status(conn, text, now=NOW)
+        rest = " ".join(word for word in text.split() if not word.startswith("status:"))
+        each = {status.value: search.count(conn, f"{rest} status:{status}", now=NOW) for status in Status}
+        assert told == each
+        assert search.together(told.values()) == search.count(conn, rest, now=NOW)
+
+
+def test_counts_by_status_stop_at_their_cap(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.insert_alike(new_job(), [(new_job().id, "{}") for _ in range(20)])
+    with store.read() as conn:
+        for text in ("", "task:sync"):
+            told = search.by_status(conn, text, now=NOW, cap=19)
+            assert told["pending"] == search.together(told.values(), 19) == Counted(19, more=True)
+        monkeypatch.setattr(looking, "NEWEST", 10)
+        assert search.by_status(conn, "sync", now=NOW)["pending"] == Counted(10, more=True)
+
+
 def test_oldest_waiting_by_queue(store: Store, make: Maker) -> None:
     now = store.now()
     for minutes, priority in ((5, 3), (9, 7), (2, 0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
@@ -9,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from . import examples
 from .guard import ANYONE, also, any_host, rule_of
+from .problems import MEDIA_TYPE
 from .shapes import ProblemShape
 from .signing import COOKIE
 
@@ -41,6 +43,7 @@ def of(app: FastAPI) -> dict[str, Any]:
         }
         _add_roles(app, made)
         examples.add(made)
+        _name_refusals(made)
         app.openapi_schema = made
     return app.openapi_schema
 
@@ -65,3 +68,14 @@ def _refusals(operation: dict[str, Any], route: APIRoute, role: str | None) -> l
     found += [] if any_host(route.endpoint) else [421]
     found += [] if role == ANYONE else [401, 403, 429]
     return found + ([413] if "requestBody" in operation else [])
+
+
+def _name_refusals(made: dict[str, Any]) -> None:
+    """A refusal stands once, however many operations know it."""
+    named = made["components"].setdefault("responses", {})
+    for operation in (one for by_method in made["paths"].values() for one in by_method.values()):
+        for status, answer in operation["responses"].items():
+            if MEDIA_TYPE in answer.get("content", {}):
+                name = HTTPStatus(int(status)).phrase.replace(" ", "")
+                named[name] = answer
+                operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}

@@ -126,6 +126,18 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         return await desk.search(_page, desk.store.now(), q, before, limit, count)
 
     @router.get(
+        "/jobs/counts",
+        operation_id="countJobs",
+        summary="How many of the jobs that a filter names stand in each status",
+        description="What the filter says of the status is left out. Exact up to 10,000; read at most once a second.",
+    )
+    @needs("viewer")
+    async def count_jobs(
+        q: Annotated[str, Query(description="The filter grammar.", examples=["source:weather/*"])] = "",
+    ) -> shapes.JobCounts:
+        return await desk.search(lambda conn: desk.fresh.read(("counts", q), lambda: _counts(conn, desk.store.now(), q)))
+
+    @router.get(
         "/jobs/{job_id}",
         operation_id="getJob",
         summary="One job, whole",
@@ -155,6 +167,13 @@ def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: in
         note=page.note,
         now=now,
     )
+
+
+def _counts(conn: Connection, now: datetime, q: str) -> shapes.JobCounts:
+    found = search.by_status(conn, q, now=now, cap=COUNT_CAP)
+    whole = search.together(found.values(), COUNT_CAP)
+    told = {status: shapes.Counted(number=one.number, more=one.more) for status, one in found.items()}
+    return shapes.JobCounts(status=told, all=shapes.Counted(number=whole.number, more=whole.more), now=now)
 
 
 def row_of(conn: Connection, job_id: str) -> JobRow:

@@ -154,6 +154,14 @@ class JobPage(Shape):
     now: datetime
 
 
+class JobCounts(Shape):
+    """How many jobs there are of each status, and of all."""
+
+    status: dict[str, Counted]
+    all: Counted
+    now: datetime
+
+
 class Me(Shape):
     """Who asks, and how somebody can log in here."""
 

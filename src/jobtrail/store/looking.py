@@ -28,22 +28,24 @@ _AS_IT_IS = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*|[0-9]+")
 
 
 class Looking:
-    """Walks through the newest jobs that the other words leave, and yields the ids of those that fit.
+    """Walks through the newest jobs that the other words leave, and yields those that fit: the id and the ``also`` named columns.
 
     searched: how many were looked at so far; ``stopped``: there are older ones, ``last`` is the oldest of these.
     """
 
-    def __init__(self, conn: Connection, terms: Sequence[Term], conditions: Sequence[ColumnElement[bool]]) -> None:
+    def __init__(
+        self, conn: Connection, terms: Sequence[Term], conditions: Sequence[ColumnElement[bool]], *also: str
+    ) -> None:
         self.searched = 0
         self.stopped = False
         self.last: str | None = None
         self._conn = conn
         self._conditions = conditions
         self._fits = _seen(terms)
-        self._columns = [jobs.c[name] for name in sorted({"id"}.union(*(_columns(term) for term in terms)))]
+        self._columns = [jobs.c[name] for name in sorted({"id", *also}.union(*(_columns(term) for term in terms)))]
         self._maybe = [one for term in terms if (one := _maybe(term, sqlite=conn.dialect.name == "sqlite")) is not None]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         """The newest first."""
         size = FIRST
         while self.searched < NEWEST:
@@ -61,11 +63,11 @@ class Looking:
             size *= 2
         self.stopped = True
 
-    def _of(self, conditions: Sequence[ColumnElement[bool]]) -> Iterator[str]:
+    def _of(self, conditions: Sequence[ColumnElement[bool]]) -> Iterator[Any]:
         query = select(*self._columns).where(*conditions, *self._maybe).order_by(jobs.c.id.desc())
         for row in self._conn.execute(query):
             if self._fits(row):
-                yield row.id
+                yield row
 
 
 def _columns(term: Term) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ page says so.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import islice
@@ -28,6 +29,8 @@ from .looking import NEWEST, Looking, decoded, file_name
 from .tables import DUE, job_labels, jobs, units
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import ColumnElement, Connection, TextClause
 
 COUNT_CAP = 10_000
@@ -264,7 +267,7 @@ def newest_ids(conn: Connection, text: str, *, now: datetime, limit: int) -> tup
     conditions = _conditions(found, _Ask(conn, now))
     if found.wide:
         looking = Looking(conn, found.wide, conditions)
-        ids = list(islice(looking, limit + 1))
+        ids = [row.id for row in islice(looking, limit + 1)]
         return ids[:limit], len(ids) > limit or looking.stopped
     query = select(jobs.c.id).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)
     ids = list(conn.execute(query).scalars())
@@ -304,6 +307,31 @@ def status_counts(conn: Connection, cap: int = COUNT_CAP) -> dict[str, Counted]:
     return {status: Counted(min(number, cap), more=number > cap) for status, number in found.items()}
 
 
+def by_status(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> dict[str, Counted]:
+    """How many of the jobs that a filter names stand in each status, exact up to ``cap``; what it says of the status is left out.
+
+    Raises: InvalidFilter.
+    """
+    found = Filter(tuple(term for term in parse(text).terms if term.key != "status" or term.negated))
+    if not found.terms:
+        return status_counts(conn, cap)
+    ask = _Ask(conn, now)
+    conditions = _conditions(found, ask)
+    if found.wide:
+        looking = Looking(conn, found.wide, conditions, "status")
+        numbers = Counter(row.status for row in looking)
+        return {status.value: Counted(numbers[status.value], more=looking.stopped) for status in Status}
+    within = select(jobs.c.id).where(*conditions)
+    return {status.value: _counted(conn, within.where(_of_status({status.value}, ask)), cap) for status in Status}
+
+
+def together(counted: Iterable[Counted], cap: int = COUNT_CAP) -> Counted:
+    """The sum, exact up to ``cap`` where each of them is."""
+    found = list(counted)
+    number = sum(one.number for one in found)
+    return Counted(min(number, cap), more=number > cap or any(one.more for one in found))
+
+
 def _counted(conn: Connection, query: Any, cap: int) -> Counted:
     number = conn.execute(select(func.count()).select_from(query.limit(cap + 1).subquery())).scalar_one()
     return Counted(min(number, cap), more=number > cap)
@@ -320,11 +348,11 @@ def _look(conn: Connection, found: Filter, conditions: list[ColumnElement[bool]]
     looking = Looking(conn, found.wide, conditions)
     ids: list[str] = []
     full = False
-    for job_id in looking:
+    for row in looking:
         if len(ids) == limit:
             full = True
             break
-        ids.append(job_id)
+        ids.append(row.id)
     rows = conn.execute(select(*_LIGHT).where(jobs.c.id.in_(ids)).order_by(jobs.c.id.desc())).all() if ids else []
     following = ids[-1] if full else (looking.last if looking.stopped else None)
     note = f"the newest {NEWEST:,} jobs were searched for this; older ones follow" if looking.stopped else None

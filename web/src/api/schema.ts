@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many of the jobs that a filter names stand in each status
+         * @description What the filter says of the status is left out. Exact up to 10,000; read at most once a second.
+         */
+        get: operations["countJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -936,10 +956,7 @@ export interface components {
          * @description Something that can be done with it, or cannot, and why.
          */
         Action: {
-            /**
-             * Name
-             * @example rerun_failed_items
-             */
+            /** Name */
             name: string;
             /** Allowed */
             allowed: boolean;
@@ -988,17 +1005,9 @@ export interface components {
          * @description An answer: what the form gave, or for a mapping the name of a column for each field.
          */
         Answer: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
-            /**
-             * Value
-             * @example {
-             *       "date": "Flight Date"
-             *     }
-             */
+            /** Value */
             value: unknown;
             /**
              * Remember
@@ -1055,15 +1064,11 @@ export interface components {
              * Format: date-time
              */
             at: string;
-            /**
-             * Actor
-             * @example person:ann
-             */
+            /** Actor */
             actor: string;
             /**
              * Name
              * @description Of the event or action; submitted and rerun are new jobs.
-             * @example retried
              */
             name: string;
             /**
@@ -1071,6 +1076,17 @@ export interface components {
              * @description The job that it was done to, or that was made.
              */
             job: string | null;
+            /**
+             * Task
+             * @description Of the job; this and what follows null where it is gone.
+             */
+            task: string | null;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /** File */
+            file: string | null;
             /**
              * Target
              * @description What else it was done to: a queue, a schedule, a token.
@@ -1088,25 +1104,15 @@ export interface components {
          * @description A range, and how its jobs are started.
          */
         Backfill: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
-            /**
-             * First
-             * @example 2013-01
-             */
+            /** First */
             first: string;
             /**
              * Last
              * @description Default: the first alone.
-             * @example 2013-12
              */
             last?: string | null;
             /**
@@ -1117,7 +1123,6 @@ export interface components {
             /**
              * Step
              * @description year, month, week, day or hour.
-             * @example month
              */
             step?: string | null;
             /**
@@ -1134,7 +1139,6 @@ export interface components {
              * Order
              * @description newest or oldest first.
              * @default newest
-             * @example newest
              */
             order: string;
             /**
@@ -1161,10 +1165,7 @@ export interface components {
          * @description An end before its end.
          */
         Cancel: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
             /**
              * Force
@@ -1188,10 +1189,7 @@ export interface components {
          * @description What is to change.
          */
         Changes: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
             /** Tz */
             tz?: string | null;
@@ -1201,10 +1199,7 @@ export interface components {
             } | null;
             /** Source */
             source?: string | null;
-            /**
-             * Period
-             * @example previous day
-             */
+            /** Period */
             period?: string | null;
             /** Labels */
             labels?: {
@@ -1214,19 +1209,13 @@ export interface components {
             queue?: string | null;
             /** Priority */
             priority?: number | null;
-            /**
-             * Catch Up
-             * @example one
-             */
+            /** Catch Up */
             catch_up?: string | null;
             /** Window */
             window?: number | null;
             /** Grace */
             grace?: number | null;
-            /**
-             * Overlap
-             * @example skip
-             */
+            /** Overlap */
             overlap?: string | null;
             /** Jitter */
             jitter?: number | null;
@@ -1238,10 +1227,7 @@ export interface components {
             ends_at?: string | null;
             /** Max Runs */
             max_runs?: number | null;
-            /**
-             * If Done
-             * @example run
-             */
+            /** If Done */
             if_done?: string | null;
             /** Rule */
             rule?: string | null;
@@ -1281,10 +1267,7 @@ export interface components {
          * @description An API token.
          */
         Credentials: {
-            /**
-             * Token
-             * @example jt_…
-             */
+            /** Token */
             token: string;
         };
         /**
@@ -1311,7 +1294,6 @@ export interface components {
             /**
              * Fingerprint
              * @description Find its jobs by error:FINGERPRINT.
-             * @example 9b1f0c6c2a34d5e8
              */
             fingerprint: string;
             /**
@@ -1325,10 +1307,7 @@ export interface components {
              * @description Of the newest of them.
              */
             tasks: string[];
-            /**
-             * First Job
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** First Job */
             first_job: string;
             /**
              * First At
@@ -1336,10 +1315,7 @@ export interface components {
              * @description When the first job was made that is kept with it.
              */
             first_at: string;
-            /**
-             * Last Job
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Last Job */
             last_job: string;
             /**
              * Last At
@@ -1465,17 +1441,17 @@ export interface components {
          * @description The input file: an upload by its id, or a path below one of the server's ``input_roots``.
          */
         FileGiven: {
-            /**
-             * Upload
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Upload */
             upload?: string | null;
-            /**
-             * Path
-             * @example incoming/planes.csv
-             */
+            /** Path */
             path?: string | null;
-        };
+        } & ({
+            upload: string;
+            path?: null;
+        } | {
+            path: string;
+            upload?: null;
+        });
         /**
          * Files
          * @description Units that are files, what has changed last first.
@@ -1562,13 +1538,7 @@ export interface components {
              * @enum {string}
              */
             state: "complete" | "partial" | "failed" | "active" | "missing";
-            /**
-             * Counts
-             * @example {
-             *       "complete": 11,
-             *       "partial": 1
-             *     }
-             */
+            /** Counts */
             counts: {
                 [key: string]: number;
             };
@@ -1585,10 +1555,7 @@ export interface components {
          * @description A period of the grid.
          */
         GridColumn: {
-            /**
-             * Period
-             * @example 2013-02
-             */
+            /** Period */
             period: string;
             /**
              * Start
@@ -1630,10 +1597,7 @@ export interface components {
          * @description A job that a worker executes.
          */
         Held: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
             /** Task */
             task: string;
@@ -1748,6 +1712,22 @@ export interface components {
             next: string | null;
         };
         /**
+         * JobCounts
+         * @description How many jobs there are of each status, and of all.
+         */
+        JobCounts: {
+            /** Status */
+            status: {
+                [key: string]: components["schemas"]["Counted"];
+            };
+            all: components["schemas"]["Counted"];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
          * JobEvent
          * @description One line of the trail.
          */
@@ -1797,15 +1777,9 @@ export interface components {
          * @description A job as a list shows it.
          */
         JobLine: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
             /** Kind */
             kind: string | null;
@@ -1813,10 +1787,7 @@ export interface components {
             queue: string;
             /** Priority */
             priority: number;
-            /**
-             * Status
-             * @example partial
-             */
+            /** Status */
             status: string;
             /** Outcome */
             outcome: string | null;
@@ -1828,15 +1799,9 @@ export interface components {
             max_attempts: number | null;
             /** Run At */
             run_at: string | null;
-            /**
-             * Source
-             * @example weather/EWR
-             */
+            /** Source */
             source: string | null;
-            /**
-             * Period
-             * @example 2013-02
-             */
+            /** Period */
             period: string | null;
             /**
              * File
@@ -1913,15 +1878,9 @@ export interface components {
             successors: components["schemas"]["Following"][];
             /** Groups */
             groups: components["schemas"]["JobGroup"][];
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
             /** Kind */
             kind: string | null;
@@ -1929,10 +1888,7 @@ export interface components {
             queue: string;
             /** Priority */
             priority: number;
-            /**
-             * Status
-             * @example partial
-             */
+            /** Status */
             status: string;
             /** Outcome */
             outcome: string | null;
@@ -1944,15 +1900,9 @@ export interface components {
             max_attempts: number | null;
             /** Run At */
             run_at: string | null;
-            /**
-             * Source
-             * @example weather/EWR
-             */
+            /** Source */
             source: string | null;
-            /**
-             * Period
-             * @example 2013-02
-             */
+            /** Period */
             period: string | null;
             /**
              * File
@@ -2056,10 +2006,7 @@ export interface components {
          * @description The newest job of a task.
          */
         LastJob: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
             /** Status */
             status: string;
@@ -2083,10 +2030,7 @@ export interface components {
              * Format: date-time
              */
             at: string;
-            /**
-             * Name
-             * @example schedule_paused
-             */
+            /** Name */
             name: string;
             /** Actor */
             actor: string | null;
@@ -2265,10 +2209,7 @@ export interface components {
              * Format: date-time
              */
             at: string;
-            /**
-             * Local
-             * @example 2026-03-29T03:00:00+02:00
-             */
+            /** Local */
             local: string;
         };
         /**
@@ -2340,6 +2281,11 @@ export interface components {
             job?: string | null;
             /** Question */
             question?: string | null;
+            /**
+             * Asks
+             * @description Of a question: input or mapping.
+             */
+            asks?: string | null;
             /** Schedule */
             schedule?: string | null;
             /** Queue */
@@ -2379,10 +2325,7 @@ export interface components {
          * @description A schedule to be added.
          */
         NewSchedule: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
             /** Tz */
             tz?: string | null;
@@ -2392,10 +2335,7 @@ export interface components {
             } | null;
             /** Source */
             source?: string | null;
-            /**
-             * Period
-             * @example previous day
-             */
+            /** Period */
             period?: string | null;
             /** Labels */
             labels?: {
@@ -2405,19 +2345,13 @@ export interface components {
             queue?: string | null;
             /** Priority */
             priority?: number | null;
-            /**
-             * Catch Up
-             * @example one
-             */
+            /** Catch Up */
             catch_up?: string | null;
             /** Window */
             window?: number | null;
             /** Grace */
             grace?: number | null;
-            /**
-             * Overlap
-             * @example skip
-             */
+            /** Overlap */
             overlap?: string | null;
             /** Jitter */
             jitter?: number | null;
@@ -2429,25 +2363,13 @@ export interface components {
             ends_at?: string | null;
             /** Max Runs */
             max_runs?: number | null;
-            /**
-             * If Done
-             * @example run
-             */
+            /** If Done */
             if_done?: string | null;
-            /**
-             * Name
-             * @example nightly
-             */
+            /** Name */
             name: string;
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
-            /**
-             * Rule
-             * @example 0 3 * * *
-             */
+            /** Rule */
             rule: string;
         };
         /**
@@ -2520,10 +2442,7 @@ export interface components {
          * @description A pause, perhaps with an end.
          */
         Pause: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
             /**
              * Until
@@ -2632,10 +2551,6 @@ export interface components {
             /**
              * Finished
              * @description By status.
-             * @example {
-             *       "completed": 41,
-             *       "failed": 2
-             *     }
              */
             finished: {
                 [key: string]: number;
@@ -2690,10 +2605,7 @@ export interface components {
          * @description How far a job is; what was not reported is null.
          */
         Progress: {
-            /**
-             * Percent
-             * @example 42.5
-             */
+            /** Percent */
             percent?: number | null;
             /** Done */
             done?: number | null;
@@ -2711,15 +2623,9 @@ export interface components {
          * @description One question. The form follows ``form``; the check of an answer is the server's, by the schema it was asked with.
          */
         Question: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
-            /**
-             * Job
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Job */
             job: string;
             /** Task */
             task: string;
@@ -2729,15 +2635,9 @@ export interface components {
             period: string | null;
             /** File */
             file: string | null;
-            /**
-             * Name
-             * @example columns
-             */
+            /** Name */
             name: string;
-            /**
-             * Text
-             * @example Which column means what?
-             */
+            /** Text */
             text: string;
             /**
              * Kind
@@ -2809,15 +2709,9 @@ export interface components {
          * @description A question as the inbox shows it.
          */
         QuestionLine: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
-            /**
-             * Job
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Job */
             job: string;
             /** Task */
             task: string;
@@ -2827,15 +2721,9 @@ export interface components {
             period: string | null;
             /** File */
             file: string | null;
-            /**
-             * Name
-             * @example columns
-             */
+            /** Name */
             name: string;
-            /**
-             * Text
-             * @example Which column means what?
-             */
+            /** Text */
             text: string;
             /**
              * Kind
@@ -2873,10 +2761,7 @@ export interface components {
          * @description A queue: what waits in it and runs, and whether somebody has paused it.
          */
         Queue: {
-            /**
-             * Name
-             * @example default
-             */
+            /** Name */
             name: string;
             /**
              * Due
@@ -2969,20 +2854,13 @@ export interface components {
          * @description Which units of a task, and how they are to run; the words of a backfill.
          */
         Range: {
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
-            /**
-             * First
-             * @example 2013-01
-             */
+            /** First */
             first: string;
             /**
              * Last
              * @description Default: the first alone.
-             * @example 2013-12
              */
             last?: string | null;
             /**
@@ -2993,7 +2871,6 @@ export interface components {
             /**
              * Step
              * @description year, month, week, day or hour.
-             * @example month
              */
             step?: string | null;
             /**
@@ -3010,7 +2887,6 @@ export interface components {
              * Order
              * @description newest or oldest first.
              * @default newest
-             * @example newest
              */
             order: string;
             /**
@@ -3025,6 +2901,14 @@ export interface components {
             args?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * Ready
+         * @description It can read its database; otherwise the answer is a problem.
+         */
+        Ready: {
+            /** Ready */
+            ready: boolean;
         };
         /**
          * Relative
@@ -3048,10 +2932,7 @@ export interface components {
          * @description How the work is done again, as a new job.
          */
         Rerun: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
             /**
              * Mode
@@ -3088,13 +2969,11 @@ export interface components {
             /**
              * Rule
              * @description Cron text, 'every 5 minutes', or 'at 2030-01-31T03:00Z'.
-             * @example 0 3 * * *
              */
             rule: string;
             /**
              * Tz
              * @description Its zone; default UTC.
-             * @example Europe/Moscow
              */
             tz?: string | null;
         };
@@ -3117,10 +2996,7 @@ export interface components {
          * @description Why something is done.
          */
         Said: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
         };
         /**
@@ -3128,15 +3004,9 @@ export interface components {
          * @description A schedule as the list shows it.
          */
         ScheduleLine: {
-            /**
-             * Name
-             * @example sync_weather
-             */
+            /** Name */
             name: string;
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
             /** Task */
             task: string;
@@ -3155,13 +3025,7 @@ export interface components {
              * @description code, settings, celery, plugin:NAME or person
              */
             origin: string;
-            /**
-             * Words
-             * @example {
-             *       "en": "every day at 03:00 (UTC)",
-             *       "ru": "каждый день в 03:00 (UTC)"
-             *     }
-             */
+            /** Words */
             words: {
                 [key: string]: string;
             };
@@ -3227,15 +3091,9 @@ export interface components {
          * @description A schedule whole. ``definition`` is what is in force; secrets in its args are masked, and may be sent back so.
          */
         ScheduleShape: {
-            /**
-             * Name
-             * @example sync_weather
-             */
+            /** Name */
             name: string;
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
             /** Task */
             task: string;
@@ -3254,13 +3112,7 @@ export interface components {
              * @description code, settings, celery, plugin:NAME or person
              */
             origin: string;
-            /**
-             * Words
-             * @example {
-             *       "en": "every day at 03:00 (UTC)",
-             *       "ru": "каждый день в 03:00 (UTC)"
-             *     }
-             */
+            /** Words */
             words: {
                 [key: string]: string;
             };
@@ -3343,18 +3195,10 @@ export interface components {
          * @description Jobs with which nothing would be done.
          */
         Skipped: {
-            /**
-             * Reason
-             * @example its unit has a newer job
-             */
+            /** Reason */
             reason: string;
             /** Jobs */
             jobs: number;
-            /**
-             * Example
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
-            example: string;
         };
         /**
          * SlotShape
@@ -3400,20 +3244,14 @@ export interface components {
         Start: {
             /**
              * Action
-             * @example retry
              * @enum {string}
              */
             action: "retry" | "rerun" | "cancel" | "run_now";
-            /**
-             * Filter
-             * @example status:failed task:sync_weather
-             */
+            /** Filter */
             filter?: string | null;
             /**
              * Ids
-             * @example [
-             *       "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
-             *     ]
+             * @description Instead of a filter.
              */
             ids?: string[] | null;
             /**
@@ -3421,15 +3259,9 @@ export interface components {
              * @description Of a re-run.
              */
             mode?: ("full" | "failed_items" | "resume") | null;
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
-            /**
-             * Digest
-             * @example 5d41402abc4b2a76b9719d911017c592
-             */
+            /** Digest */
             digest: string;
             /**
              * At
@@ -3448,10 +3280,7 @@ export interface components {
          * @description A job that was submitted, or the one that stands for it already.
          */
         Started: {
-            /**
-             * Job
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Job */
             job: string;
             /** Created */
             created: boolean;
@@ -3489,34 +3318,17 @@ export interface components {
          * @description A job to be stored; what is null is as the task says.
          */
         Submission: {
-            /**
-             * Reason
-             * @example the provider has sent the month again
-             */
+            /** Reason */
             reason?: string | null;
-            /**
-             * Task
-             * @example sync_weather
-             */
+            /** Task */
             task: string;
-            /**
-             * Args
-             * @example {
-             *       "airport": "EWR"
-             *     }
-             */
+            /** Args */
             args?: {
                 [key: string]: unknown;
             };
-            /**
-             * Source
-             * @example weather/EWR
-             */
+            /** Source */
             source?: string | null;
-            /**
-             * Period
-             * @example 2013-02
-             */
+            /** Period */
             period?: string | null;
             file?: components["schemas"]["FileGiven"] | null;
             /**
@@ -3531,12 +3343,7 @@ export interface components {
              * @description Not before.
              */
             run_at?: string | null;
-            /**
-             * Labels
-             * @example {
-             *       "tenant": "acme"
-             *     }
-             */
+            /** Labels */
             labels?: {
                 [key: string]: string;
             } | null;
@@ -3580,10 +3387,7 @@ export interface components {
         Target: {
             /** Name */
             name: string;
-            /**
-             * Type
-             * @example date
-             */
+            /** Type */
             type: string;
             /** Title */
             title: string | null;
@@ -3597,10 +3401,7 @@ export interface components {
          * @description A task; of one that is not ``known`` there are jobs, and this process has no function for them.
          */
         TaskLine: {
-            /**
-             * Name
-             * @example sync_weather
-             */
+            /** Name */
             name: string;
             /** Known */
             known: boolean;
@@ -3635,10 +3436,7 @@ export interface components {
          * @description A task with its options, and the JSON schema of its arguments.
          */
         TaskShape: {
-            /**
-             * Name
-             * @example sync_weather
-             */
+            /** Name */
             name: string;
             /** Known */
             known: boolean;
@@ -3709,17 +3507,11 @@ export interface components {
              * @description Its key.
              */
             unit: string;
-            /**
-             * Text
-             * @example sync_weather weather/EWR 2013-02
-             */
+            /** Text */
             text: string;
             /** Source */
             source: string | null;
-            /**
-             * Period
-             * @example 2013-02
-             */
+            /** Period */
             period: string | null;
             /** Start */
             start: string | null;
@@ -3746,7 +3538,6 @@ export interface components {
             /**
              * Job
              * @description The job that its truth comes from.
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
              */
             job: string | null;
             /** Active Job */
@@ -3834,20 +3625,14 @@ export interface components {
         Wanted: {
             /**
              * Action
-             * @example retry
              * @enum {string}
              */
             action: "retry" | "rerun" | "cancel" | "run_now";
-            /**
-             * Filter
-             * @example status:failed task:sync_weather
-             */
+            /** Filter */
             filter?: string | null;
             /**
              * Ids
-             * @example [
-             *       "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"
-             *     ]
+             * @description Instead of a filter.
              */
             ids?: string[] | null;
             /**
@@ -3861,10 +3646,7 @@ export interface components {
          * @description A life of a worker process; a new one begins at every start.
          */
         Worker: {
-            /**
-             * Id
-             * @example 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f
-             */
+            /** Id */
             id: string;
             /** Host */
             host: string;
@@ -3950,30 +3732,15 @@ export interface components {
          * @description An error (RFC 9457): ``detail`` is a sentence for people, ``code`` is for programs.
          */
         Problem: {
-            /**
-             * Type
-             * @example urn:jobtrail:problem:already-active
-             */
+            /** Type */
             type: string;
-            /**
-             * Title
-             * @example Conflict
-             */
+            /** Title */
             title: string;
-            /**
-             * Status
-             * @example 409
-             */
+            /** Status */
             status: number;
-            /**
-             * Code
-             * @example already-active
-             */
+            /** Code */
             code: string;
-            /**
-             * Detail
-             * @example the unit of job 0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f has an active job
-             */
+            /** Detail */
             detail: string;
             /**
              * Job
@@ -4019,8 +3786,26 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4063,6 +3848,24 @@ export interface operations {
             };
             /** @description Your role does not allow it, or it came from another site. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4124,8 +3927,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4162,6 +3983,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readyz: {
@@ -4179,11 +4009,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Ready"];
                 };
             };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4229,8 +4068,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4293,8 +4150,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4392,8 +4267,103 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away, or the search took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    countJobs: {
+        parameters: {
+            query?: {
+                /** @description The filter grammar. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description Nobody knows who you are. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Your role does not allow it, or it came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was sent does not fit; `errors` says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4415,7 +4385,10 @@ export interface operations {
     getJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of what is known. */
+                "if-none-match"?: string;
+            };
             path: {
                 job_id: string;
             };
@@ -4431,6 +4404,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["JobWhole"];
                 };
+            };
+            /** @description Nothing has changed. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Nobody knows who you are. */
             401: {
@@ -4459,8 +4439,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4539,8 +4537,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4619,8 +4644,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4699,8 +4751,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4734,6 +4813,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description It was there already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stored"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {
@@ -4788,8 +4876,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4863,8 +4969,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4932,8 +5056,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5010,8 +5152,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5077,8 +5237,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5148,8 +5326,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5215,8 +5411,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5287,8 +5501,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5356,8 +5588,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5434,8 +5693,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5512,8 +5798,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5568,8 +5872,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5626,8 +5948,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5693,8 +6033,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5753,8 +6111,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5831,8 +6216,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5889,8 +6301,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5956,8 +6386,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6045,8 +6493,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6101,8 +6576,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6159,8 +6652,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6215,8 +6735,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6284,8 +6822,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6343,8 +6908,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6403,8 +6986,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6473,8 +7083,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6550,8 +7178,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6622,8 +7268,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6703,8 +7376,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6784,8 +7484,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6865,8 +7592,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6937,8 +7691,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6995,8 +7776,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7051,8 +7850,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7123,8 +7940,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7195,8 +8039,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7255,8 +8126,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7315,8 +8204,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7382,8 +8289,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7448,8 +8373,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7504,8 +8447,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7565,8 +8526,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7621,8 +8600,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7690,8 +8687,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7746,8 +8770,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description This server is not called so. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description What was sent does not fit; `errors` says where. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too often. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

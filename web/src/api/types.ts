@@ -5,6 +5,7 @@ type Shapes = components["schemas"];
 
 export type JobLine = Shapes["JobLine"];
 export type JobPage = Shapes["JobPage"];
+export type JobCounts = Shapes["JobCounts"];
 export type JobWhole = Shapes["JobWhole"];
 export type Action = Shapes["Action"];
 export type Attempt = Shapes["Attempt"];
