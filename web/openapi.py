@@ -16,6 +16,9 @@ def without_examples(found: Any) -> Any:
     if isinstance(found, list):
         return [without_examples(one) for one in found]
     if isinstance(found, dict):
+        if "properties" in found:
+            fields = found.pop("properties")  # one of them may bear such a name
+            return {**without_examples(found), "properties": {name: without_examples(one) for name, one in fields.items()}}
         return {key: without_examples(one) for key, one in found.items() if key not in {"example", "examples"}}
     return found
 
