@@ -86,6 +86,15 @@ def operations(described):
     return [(path, method, one) for path, by_method in described["paths"].items() for method, one in by_method.items()]
 
 
+def answers(described, operation):
+    """By status; a refusal stands among the components."""
+    shared = described["components"]["responses"]
+    return {
+        status: shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
+        for status, answer in operation["responses"].items()
+    }
+
+
 def test_every_route_is_described_with_a_stable_name_and_its_role(app):
     described = app.openapi()
     routes = [route for route in app.routes if isinstance(route, APIRoute) and route.include_in_schema]
@@ -107,7 +116,7 @@ def test_errors_are_described_as_problems(app):
     assert "Problem" in described["components"]["schemas"]
     assert "HTTPValidationError" not in described["components"]["schemas"]
     for path, method, one in operations(described):
-        for status, answer in one["responses"].items():
+        for status, answer in answers(described, one).items():
             if int(status) >= 400:
                 assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
 
@@ -127,7 +136,7 @@ def test_every_parameter_request_and_answer_has_an_example_that_fits(app):
     told = []
     for path, method, one in operations(described):
         told += [(path, method, part["name"], part) for part in one.get("parameters", ())]
-        for status, part in [("body", one.get("requestBody", {})), *one["responses"].items()]:
+        for status, part in [("body", one.get("requestBody", {})), *answers(described, one).items()]:
             told += [(path, method, status, media) for media in part.get("content", {}).values()]
     assert len(told) > 500
     assert [place for *place, part in told if part.get("example") is None] == []
@@ -138,8 +147,9 @@ def test_every_parameter_request_and_answer_has_an_example_that_fits(app):
 
 
 def test_each_refusal_shows_itself_as_its_example(app):
-    for path, method, one in operations(app.openapi()):
-        for status, answer in one["responses"].items():
+    described = app.openapi()
+    for path, method, one in operations(described):
+        for status, answer in answers(described, one).items():
             for media in answer.get("content", {}).values():
                 assert int(status) < 400 or media["example"]["status"] == int(status), (method, path)
                 assert int(status) < 400 or media["example"]["code"] != "refused", (method, path)
