@@ -43,7 +43,7 @@ def browse(chromium):
         context = chromium.new_context(**({"viewport": {"width": 1360, "height": 900}, "locale": "en-US"} | options))
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)  # on a busy machine
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
         page.on(
             "console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None

@@ -33,7 +33,6 @@ export function useMay(role: "operator" | "admin"): boolean {
 }
 
 /** Numbers beside the names of pages; none where nothing waits. */
-/** Numbers beside the names of pages; none where nothing waits. */
 export function useCounts(): { questions: number; failed: number } {
   const stats = useLook<Now>("stats");
   return { questions: stats.data?.questions ?? 0, failed: stats.data?.status.failed?.number ?? 0 };

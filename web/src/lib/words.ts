@@ -33,5 +33,8 @@ export function actorParts(actor: string | null | undefined): { kind: string; na
   return colon < 0 ? { kind: actor, name: "" } : { kind: actor.slice(0, colon), name: actor.slice(colon + 1) };
 }
 
+/** As it stands at the beginning of a sentence. */
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** An error without the modules that its type stands in: `PermanentError: the source answered 503`. */
 export const errorText = (text: string) => text.replace(/^(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_]\w*(?::|$))/, "");

@@ -32,7 +32,7 @@ const NAMES = [
 ];
 
 export function Audit() {
-  const { t, tWord, moment, full } = useSpeech();
+  const { t, tWord, moment, full, said } = useSpeech();
   usePlace({ text: t("nav.audit") });
   const navigate = useNavigate();
   const asked = useSearch({ from: "/audit" });
@@ -115,9 +115,8 @@ export function Audit() {
                   <td className="break">
                     {one.job ? (
                       <Link to="/jobs/$id" params={{ id: one.job }}>
-                        {[one.detail.task, one.detail.source, one.detail.period]
-                          .filter((part) => typeof part === "string")
-                          .join(" ") || t("problem.job", { id: tail(one.job) })}
+                        {[one.task, one.source, one.period ?? one.file].filter(Boolean).join(" · ") ||
+                          t("problem.job", { id: tail(one.job) })}
                       </Link>
                     ) : one.name.startsWith("schedule_") && one.target ? (
                       <Link to="/schedules/$name" params={{ name: one.target }}>
@@ -127,7 +126,9 @@ export function Audit() {
                       (one.target ?? <span className="dim">–</span>)
                     )}
                   </td>
-                  <td className="soft break">{one.reason ?? <span className="dim">–</span>}</td>
+                  <td className="soft break" data-th={one.reason ? t("reason") : undefined}>
+                    {one.reason ? said(one.reason) : <span className="dim">–</span>}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -1,13 +1,14 @@
 /* Coverage: what is loaded, what is missing? Sources by periods; a gap is a hole; a range becomes a backfill. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { isBare, useCoverageTask } from "../api/coveragetask";
 import { useLook } from "../api/queries";
 import type { Grid, UnitFiles } from "../api/types";
 import { useSpeech } from "../i18n";
 import { type Area, area, beside, type Place, shown, type Zoom } from "../lib/grid";
 import { lastTask } from "../lib/lasttask";
 import { Backfill } from "../parts/backfill";
-import { Card, Choice, Empty, Icon, IconButton, Waiting } from "../parts/basic";
+import { Card, Choice, Empty, IconButton, Waiting } from "../parts/basic";
 import { Board } from "../parts/board";
 import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
@@ -17,15 +18,14 @@ export function Coverage() {
   const { t } = useSpeech();
   usePlace({ text: t("nav.coverage") });
   const asked = useSearch({ from: "/coverage" });
-  const tasks = useLook<{ tasks: string[] }>("units/tasks", {}, { every: 30_000 });
-  const last = lastTask.use();
-  const known = tasks.data?.tasks ?? [];
-  const task = asked.task ?? (known.includes(last) ? last : known[0]);
+  const first = useCoverageTask(asked.task === undefined);
+  const { tasks } = first;
+  const task = asked.task ?? first.task;
   useEffect(() => {
     if (asked.task) lastTask.set(asked.task);
   }, [asked.task]);
   if (tasks.error) return <ProblemNote problem={tasks.error} onRetry={() => void tasks.refetch()} />;
-  if (!tasks.data) return <Waiting />;
+  if (!tasks.data || (!task && first.known.length > 0)) return <Waiting />;
   if (!task)
     return (
       <>
@@ -49,11 +49,18 @@ function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a range belongs to what is shown
   useEffect(() => setRange(null), [task, zoom, asked.at, source]);
   const selected: Area | null = range ? area(range.from, range.to) : null;
-  const nothing = grid?.rows.every((row) => row.cells.length === 0) ?? false;
-  const onlyFiles = nothing && asked.at === undefined && (files.data?.files.length ?? 0) > 0;
+  const onlyFiles = grid !== undefined && isBare(grid) && asked.at === undefined && (files.data?.files.length ?? 0) > 0;
   return (
     <>
-      <CoverageHead task={task} tasks={tasks} zoom={zoom} grid={grid} source={source} onSource={setSource} />
+      <CoverageHead
+        task={task}
+        tasks={tasks}
+        zoom={zoom}
+        grid={grid}
+        files={onlyFiles ? files.data?.files : undefined}
+        source={source}
+        onSource={setSource}
+      />
       {query.error && <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />}
       <div className={`grid ${selected ? "g-2-1" : ""} split`}>
         <div className="grid">
@@ -72,11 +79,12 @@ interface HeadProps {
   tasks: string[];
   zoom: Zoom;
   grid: Grid | undefined;
+  files: UnitFiles["files"] | undefined; // where there is nothing but files
   source: string;
   onSource: (text: string) => void;
 }
 
-function CoverageHead({ task, tasks, zoom, grid, source, onSource }: HeadProps) {
+function CoverageHead({ task, tasks, zoom, grid, files, source, onSource }: HeadProps) {
   const { t } = useSpeech();
   const navigate = useNavigate();
   const asked = useSearch({ from: "/coverage" });
@@ -90,7 +98,7 @@ function CoverageHead({ task, tasks, zoom, grid, source, onSource }: HeadProps) 
     <div className="page-head">
       <div>
         <h1>{t("coverage.title")}</h1>
-        <p>{grid ? <Sum grid={grid} /> : " "}</p>
+        <p>{files ? <FileSum files={files} /> : grid ? <Sum grid={grid} /> : " "}</p>
       </div>
       <div className="head-end">
         {grid && grid.sources > 12 && (
@@ -112,37 +120,54 @@ function CoverageHead({ task, tasks, zoom, grid, source, onSource }: HeadProps) 
             <option key={name}>{name}</option>
           ))}
         </select>
-        {zoom !== "year" && at && (
+        {zoom !== "year" && at && !files && (
           <span className="seg step">
             <IconButton icon="left" label={t("coverage.before")} onClick={() => go({ at: beside(zoom, at, -1) })} />
             <b>{zoom === "day" ? at.slice(0, 7) : at.slice(0, 4)}</b>
             <IconButton icon="right" label={t("coverage.after")} onClick={() => go({ at: beside(zoom, at, 1) })} />
           </span>
         )}
-        <Choice
-          label={t("coverage.zoom")}
-          value={zoom}
-          options={[
-            ["year", t("coverage.years")],
-            ["month", t("coverage.months")],
-            ["day", t("coverage.days")],
-          ]}
-          onChange={(next) =>
-            go({
-              zoom: next,
-              at:
-                next === "year"
-                  ? undefined
-                  : next === "day"
-                    ? at.length >= 7
-                      ? at
-                      : `${at || first?.slice(0, 4)}-${(first ?? "-01").slice(5, 7) || "01"}`
-                    : at.slice(0, 4) || undefined,
-            })
-          }
-        />
+        {!files && (
+          <Choice
+            label={t("coverage.zoom")}
+            value={zoom}
+            options={[
+              ["year", t("coverage.years")],
+              ["month", t("coverage.months")],
+              ["day", t("coverage.days")],
+            ]}
+            onChange={(next) =>
+              go({
+                zoom: next,
+                at:
+                  next === "year"
+                    ? undefined
+                    : next === "day"
+                      ? at.length >= 7
+                        ? at
+                        : `${at || first?.slice(0, 4)}-${(first ?? "-01").slice(5, 7) || "01"}`
+                      : at.slice(0, 4) || undefined,
+              })
+            }
+          />
+        )}
       </div>
     </div>
+  );
+}
+
+function FileSum({ files }: { files: UnitFiles["files"] }) {
+  const { t } = useSpeech();
+  const of = (state: string) => files.filter((file) => file.state === state).length;
+  return (
+    <>
+      {t("files.count", {
+        n: files.length,
+        complete: of("complete"),
+        partial: of("partial"),
+        failed: of("failed"),
+      })}
+    </>
   );
 }
 
@@ -160,5 +185,3 @@ function Sum({ grid }: { grid: Grid }) {
     </>
   );
 }
-
-export { Icon };

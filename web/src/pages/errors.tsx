@@ -4,7 +4,6 @@ import { useLook } from "../api/queries";
 import type { ErrorMatrix, Errors as Found } from "../api/types";
 import { useSpeech } from "../i18n";
 import { word } from "../lib/filter";
-import { errorText } from "../lib/words";
 import { Card, Choice, Empty, Head, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
@@ -13,7 +12,7 @@ import { StatusTag } from "../parts/status";
 type Since = "24" | "168" | "720";
 
 export function Errors() {
-  const { t, count, moment, span } = useSpeech();
+  const { t, count, moment, span, error } = useSpeech();
   usePlace({ text: t("nav.errors") });
   const navigate = useNavigate();
   const asked = useSearch({ from: "/errors" }).since;
@@ -69,16 +68,16 @@ export function Errors() {
                 <tr key={kind.fingerprint}>
                   <td className="error-text">
                     <Link className="main" to="/jobs" search={{ q: word("error", kind.fingerprint) }}>
-                      {kind.error ? errorText(kind.error) : kind.fingerprint}
+                      {kind.error ? error(kind.error) : kind.fingerprint}
                     </Link>
                     <br />
                     <span className="mono dim small">{kind.fingerprint}</span>
                   </td>
-                  <td className="num">
+                  <td className="num" data-th={t("nav.jobs")}>
                     <b>{count(kind.jobs.number, !kind.jobs.more)}</b>
                   </td>
-                  <td>{kind.tasks.join(", ")}</td>
-                  <td>
+                  <td data-th={t("errors.tasks")}>{kind.tasks.join(", ")}</td>
+                  <td data-th={t("errors.last")}>
                     <Link className="quiet-link" to="/jobs/$id" params={{ id: kind.last_job }}>
                       <StatusTag status={kind.last_status} />
                       <span className="dim small">
@@ -86,7 +85,9 @@ export function Errors() {
                       </span>
                     </Link>
                   </td>
-                  <td className="num nowrap dim">{moment(kind.first_at)}</td>
+                  <td className="num nowrap dim" data-th={t("errors.first")}>
+                    {moment(kind.first_at)}
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -102,7 +103,7 @@ const PARTS = 24;
 
 /** When which error came in which task: height and number, a colour only says that it is an error. */
 function Matrix({ hours }: { hours: number }) {
-  const { t, num, moment, span } = useSpeech();
+  const { t, num, moment, span, error } = useSpeech();
   const query = useLook<ErrorMatrix>("errors/matrix", { hours, parts: PARTS }, { every: 10_000 });
   const found = query.data;
   if (!found || found.cells.length === 0) return null;
@@ -149,7 +150,7 @@ function Matrix({ hours }: { hours: number }) {
                     to="/jobs"
                     search={{ q: `${word("task", row.task)} ${word("error", row.fingerprint)}` }}
                   >
-                    {errorText(found.errors[row.fingerprint] ?? row.fingerprint)}
+                    {error(found.errors[row.fingerprint] ?? row.fingerprint)}
                   </Link>
                 </td>
                 <td>

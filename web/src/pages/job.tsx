@@ -1,5 +1,5 @@
 /* One job: what happened, and what can I do? The verdict, then the road, then the evidence. */
-import { Link, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
@@ -52,8 +52,12 @@ function Whole({ job }: { job: JobWhole }) {
   const newest = newer(job);
   const title = titleOf(job, period);
   const answer = useRef<HTMLDivElement>(null);
+  const navigate = useNavigate();
+  const asked = job.questions.find((one) => one.state === "open");
   const start = (name: string) => {
-    if (name === "answer") answer.current?.scrollIntoView({ behavior: "smooth" });
+    if (name === "answer" && asked?.kind === "mapping")
+      void navigate({ to: "/questions/$id", params: { id: asked.id } });
+    else if (name === "answer") answer.current?.scrollIntoView({ behavior: "smooth" });
     else act.open(name);
   };
   useKeys({ r: () => main && start(main.name) });

@@ -6,7 +6,7 @@ import { useLook } from "../api/queries";
 import type { Needs, Now, ScheduleList, Workers } from "../api/types";
 import { useSpeech } from "../i18n";
 import { useNow } from "../lib/pulse";
-import { STATUSES } from "../lib/words";
+import { isFinal, type Status } from "../lib/words";
 import { Card, Empty, Head, Icon, Note, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { NeedLine } from "../parts/need";
@@ -16,6 +16,27 @@ import { Strip } from "../parts/strip";
 
 const Charts = lazy(() => import("../parts/charts"));
 const SHOWN = 8;
+const TILES: Status[] = [
+  "pending",
+  "running",
+  "cancelling",
+  "awaiting_input",
+  "awaiting_mapping",
+  "interrupted",
+  "failed",
+  "partial",
+  "completed",
+  "cancelled",
+];
+const ALWAYS = new Set<string>([
+  "pending",
+  "running",
+  "awaiting_input",
+  "interrupted",
+  "failed",
+  "partial",
+  "completed",
+]);
 
 export function Overview() {
   const { t } = useSpeech();
@@ -47,6 +68,7 @@ export function Overview() {
               />
             ))}
           </ol>
+          {needs.data && number > 0 && <Calm needs={needs.data.needs} />}
           {number > SHOWN && <p className="calm">{t("needs.more", { n: number - SHOWN })}</p>}
         </Card>
         <Flow stats={stats.data} />
@@ -62,24 +84,39 @@ export function Overview() {
   );
 }
 
+/** What might have gone wrong and has not. */
+function Calm({ needs }: { needs: Needs["needs"] }) {
+  const { t } = useSpeech();
+  const kinds = new Set(needs.map((one) => one.kind));
+  const calm = (["interrupted", "missed", "worker"] as const).filter((kind) => !kinds.has(kind));
+  if (calm.length === 0) return null;
+  return (
+    <p className="calm">
+      <Icon of="completed" />
+      {t("needs.calm", { what: calm.map((kind) => t(`needs.calm.${kind}`)).join(", ") })}
+    </p>
+  );
+}
+
 function Facts({ stats }: { stats: Now | undefined }) {
   const { t, count, span, num } = useSpeech();
   const now = useNow();
   const counts = stats?.status ?? {};
   const under = (status: string) => {
-    if (!stats) return " ";
+    if (!stats) return "\u00a0";
     if (status === "pending")
       return stats.oldest
         ? t("facts.oldest", { span: span((now - Date.parse(stats.oldest)) / 1000) })
         : t("facts.noneDue");
     if (status === "running") return t("facts.slots", { n: stats.held, all: stats.slots });
-    return " ";
+    return isFinal(status) ? t("facts.all.kept") : "\u00a0";
   };
-  const shown = STATUSES.filter(
-    (status) => !["cancelling", "cancelled"].includes(status) || (counts[status]?.number ?? 0) > 0,
+  const there = (status: string) => (counts[status]?.number ?? 0) > 0;
+  const shown = TILES.filter(
+    (status) => there(status) || (ALWAYS.has(status) && !(status === "awaiting_input" && there("awaiting_mapping"))),
   );
   return (
-    <nav className="facts" aria-label={t("facts.label")}>
+    <nav className={`facts ${shown.length > 8 ? "many" : ""}`} aria-label={t("facts.label")}>
       {shown.map((status) => {
         const found = counts[status];
         return (
@@ -98,6 +135,7 @@ function Flow({ stats }: { stats: Now | undefined }) {
   const { t, span, num } = useSpeech();
   const now = useNow();
   const workers = useLook<Workers>("workers", { limit: 20 });
+  const known = workers.data?.workers.filter((worker) => worker.state !== "stopped") ?? [];
   const due = stats?.queues.reduce((sum, queue) => sum + queue.due, 0);
   const later = stats?.queues.reduce((sum, queue) => sum + queue.later, 0) ?? 0;
   return (
@@ -141,7 +179,7 @@ function Flow({ stats }: { stats: Now | undefined }) {
       </div>
       <div className="card-body">
         <ul className="mini">
-          {workers.data?.workers.slice(0, 5).map((worker) => {
+          {known.slice(0, 5).map((worker) => {
             const alive = ["alive", "stopping", "leaving"].includes(worker.state);
             const lost = worker.state === "dead" || worker.silent;
             return (
@@ -160,7 +198,7 @@ function Flow({ stats }: { stats: Now | undefined }) {
               </li>
             );
           })}
-          {workers.data?.workers.length === 0 && <li className="dim">{t("worker.none")}</li>}
+          {workers.data && known.length === 0 && <li className="dim">{t("worker.none")}</li>}
         </ul>
       </div>
     </section>

@@ -6,12 +6,13 @@ import { useFresh, useLook, useMay } from "../api/queries";
 import type { ScheduleShape, Started } from "../api/types";
 import { useSpeech } from "../i18n";
 import { useNow } from "../lib/pulse";
+import { capital } from "../lib/words";
 import { Button, Card, Empty, Icon, Json, Note, Rows, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { ActionDialog } from "../parts/dialog";
 import { ProblemNote } from "../parts/problem";
 import { ScheduleDialog } from "../parts/scheduleform";
-import { StatusTag, useActor } from "../parts/status";
+import { useActor } from "../parts/status";
 import { ScheduleState } from "./schedules";
 
 export function Schedule() {
@@ -25,7 +26,7 @@ export function Schedule() {
 }
 
 function One({ one }: { one: ScheduleShape }) {
-  const { t, lang, span } = useSpeech();
+  const { t, lang, span, said } = useSpeech();
   const now = useNow();
   const actor = useActor();
   return (
@@ -38,18 +39,21 @@ function One({ one }: { one: ScheduleShape }) {
             {one.task !== one.name && <span className="soft mono">{one.task}</span>}
           </div>
           <p className="verdict">
-            <b>{one.words[lang] ?? one.words.en}.</b>{" "}
+            <b>{capital(one.words[lang] ?? one.words.en ?? "")}.</b>{" "}
             {one.state === "active" && one.next
               ? t("schedule.next.in", { span: span(Math.max(0, (Date.parse(one.next.at) - now) / 1000)) })
               : one.paused
-                ? t("schedule.paused.by", { who: actor(one.paused.by), why: one.paused.reason ?? "–" })
+                ? t("schedule.paused.by", {
+                    who: actor(one.paused.by),
+                    why: one.paused.reason ? said(one.paused.reason) : "–",
+                  })
                 : ""}
           </p>
         </div>
       </div>
       {one.problem && (
         <Note tone="failed" icon="failed">
-          {one.problem}
+          {said(one.problem)}
         </Note>
       )}
       <div className="grid g-2-1 split">
@@ -85,7 +89,7 @@ function Slots({ one }: { one: ScheduleShape }) {
           <tbody>
             {one.slots.map((slot) => (
               <tr key={slot.planned.at}>
-                <td className="nowrap">
+                <td className="nowrap" data-th={t("missed.planned")}>
                   {moment(slot.planned.at)}
                   {slot.through ? ` … ${moment(slot.through)}` : ""}
                 </td>
@@ -183,7 +187,7 @@ function DriftCard({ drift }: { drift: NonNullable<ScheduleShape["drift"]> }) {
 }
 
 function Trail({ one }: { one: ScheduleShape }) {
-  const { t, tWord, moment } = useSpeech();
+  const { t, tWord, moment, said } = useSpeech();
   const actor = useActor();
   if (one.trail.length === 0) return null;
   return (
@@ -197,7 +201,7 @@ function Trail({ one }: { one: ScheduleShape }) {
                 <b>{tWord("event", line.name)}</b>
               </td>
               <td>{actor(line.actor)}</td>
-              <td className="soft break">{line.reason ?? ""}</td>
+              <td className="soft break">{line.reason ? said(line.reason) : ""}</td>
             </tr>
           ))}
         </tbody>
@@ -205,6 +209,9 @@ function Trail({ one }: { one: ScheduleShape }) {
     </Card>
   );
 }
+
+/** Of a button that leads to a dialog, as the dialog itself says it. */
+const short = (text: string) => text.replace("…", "");
 
 type Open = "pause" | "resume" | "run-now" | "take-code" | "remove" | "edit" | null;
 
@@ -265,9 +272,9 @@ function Steer({ one }: { one: ScheduleShape }) {
       </ul>
       {open === "run-now" && (
         <ActionDialog
-          title={t("schedule.run")}
+          title={short(t("schedule.run"))}
           says={t("schedule.run.words")}
-          verb={t("schedule.run")}
+          verb={short(t("schedule.run"))}
           run={(act) => post<Started>(`${path}/run-now`, { reason: act.reason || null }, act.key)}
           onDone={(found) => void navigate({ to: "/jobs/$id", params: { id: (found as Started).job } })}
           onClose={close}
@@ -275,7 +282,7 @@ function Steer({ one }: { one: ScheduleShape }) {
       )}
       {(open === "pause" || open === "resume") && (
         <ActionDialog
-          title={t(open === "pause" ? "schedule.pause" : "schedule.resume")}
+          title={short(t(open === "pause" ? "schedule.pause" : "schedule.resume"))}
           says={t(open === "pause" ? "schedule.pause.words" : "schedule.resume.words")}
           verb={t(open === "pause" ? "queues.pause.verb" : "queues.resume.verb")}
           run={(act) => post(`${path}/${open}`, { reason: act.reason || null }, act.key)}
@@ -285,9 +292,9 @@ function Steer({ one }: { one: ScheduleShape }) {
       )}
       {open === "take-code" && (
         <ActionDialog
-          title={t("schedule.code")}
+          title={short(t("schedule.code"))}
           says={t("schedule.code.words")}
-          verb={t("schedule.code")}
+          verb={short(t("schedule.code"))}
           run={(act) => post(`${path}/take-code`, { reason: act.reason || null }, act.key)}
           onDone={done}
           onClose={close}
@@ -295,9 +302,9 @@ function Steer({ one }: { one: ScheduleShape }) {
       )}
       {open === "remove" && (
         <ActionDialog
-          title={t("schedule.remove")}
+          title={short(t("schedule.remove"))}
           says={t("schedule.remove.words")}
-          verb={t("schedule.remove")}
+          verb={short(t("schedule.remove"))}
           danger
           run={(act) => send("DELETE", `${path}${act.reason ? `?reason=${encodeURIComponent(act.reason)}` : ""}`)}
           onDone={() => void navigate({ to: "/schedules" })}
@@ -308,5 +315,3 @@ function Steer({ one }: { one: ScheduleShape }) {
     </Card>
   );
 }
-
-export { StatusTag };

@@ -108,14 +108,14 @@ function Table({ rows }: { rows: ScheduleLine[] }) {
               {one.edited && <span className="dim small"> · {t("schedule.edited")}</span>}
               {!one.task_known && <span className="failed fg small"> · {t("schedule.unknown")}</span>}
             </td>
-            <td className="num nowrap" title={one.next ? full(one.next.at) : undefined}>
+            <td className="num nowrap" data-th={t("schedule.next")} title={one.next ? full(one.next.at) : undefined}>
               {one.next && one.state === "active" ? (
                 t("in", { span: span(Math.max(0, (Date.parse(one.next.at) - now) / 1000)) })
               ) : (
                 <span className="dim">–</span>
               )}
             </td>
-            <td className="nowrap">
+            <td className="nowrap" data-th={t("schedule.last")}>
               {one.last_job && one.last_at ? (
                 <Link className="quiet-link" to="/jobs/$id" params={{ id: one.last_job }}>
                   {one.last_status && <StatusTag status={one.last_status} />}
@@ -125,7 +125,7 @@ function Table({ rows }: { rows: ScheduleLine[] }) {
                 <span className="dim">–</span>
               )}
             </td>
-            <td className="num">
+            <td className="num" data-th={t("schedule.runs")}>
               {one.runs}
               {one.missed_in_row > 0 && (
                 <span className="interrupted fg small"> · {t("schedule.missedrow", { n: one.missed_in_row })}</span>
@@ -160,7 +160,7 @@ function MissedCard() {
           <tbody>
             {slots.slice(0, 20).map((slot) => (
               <tr key={slot.schedule + slot.planned.at}>
-                <td className="nowrap">
+                <td className="nowrap" data-th={t("missed.planned")}>
                   {moment(slot.planned.at)}
                   {slot.through ? ` … ${moment(slot.through)}` : ""}
                 </td>

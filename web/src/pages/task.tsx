@@ -178,7 +178,7 @@ function Text({
 }
 
 function Options({ task }: { task: TaskShape }) {
-  const { t, span } = useSpeech();
+  const { t, span, tWord } = useSpeech();
   const rows: [ReactNode, ReactNode][] = [];
   const add = (name: ReactNode, value: ReactNode) =>
     value !== null && value !== undefined && value !== "" && rows.push([name, value]);
@@ -188,8 +188,8 @@ function Options({ task }: { task: TaskShape }) {
   add(t("task.timeout"), task.timeout === null ? null : span(task.timeout));
   add(t("task.stall"), task.stall_timeout === null ? null : span(task.stall_timeout));
   add(t("task.maxfailed"), task.max_failed_items);
-  add(t("task.interrupt"), task.on_interrupt);
-  add(t("task.executor"), task.executor);
+  add(t("task.interrupt"), task.on_interrupt && tWord("interrupt", task.on_interrupt));
+  add(t("task.executor"), task.executor && tWord("executor", task.executor));
   add(t("task.zone"), task.zone);
   add(t("task.aliases"), task.aliases.join(", "));
   return (

@@ -77,7 +77,7 @@ export function Tasks() {
                       <span className="dim">{t("tasks.unknown")}</span>
                     )}
                   </td>
-                  <td className="nowrap">
+                  <td className="nowrap" data-th={t("tasks.last")}>
                     {task.last ? (
                       <Link className="quiet-link" to="/jobs/$id" params={{ id: task.last.id }}>
                         <StatusTag status={task.last.status} />
@@ -87,7 +87,9 @@ export function Tasks() {
                       <span className="dim">–</span>
                     )}
                   </td>
-                  <td className="num">{task.schedules ? num(task.schedules) : <span className="dim">0</span>}</td>
+                  <td className="num" data-th={t("nav.schedules")}>
+                    {task.schedules ? num(task.schedules) : <span className="dim">0</span>}
+                  </td>
                   <td className="num">
                     {task.known ? (
                       <Link className="btn" to="/tasks/$name" params={{ name: task.name }}>

@@ -94,6 +94,7 @@ function Line({ worker }: { worker: Worker }) {
   const now = useNow();
   const dead = worker.state === "dead";
   const tone = dead || worker.silent ? "interrupted" : worker.state === "alive" ? "completed" : "cancelled";
+  const told = useTrouble();
   const trouble = Object.entries(worker.trouble);
   return (
     <>
@@ -111,11 +112,11 @@ function Line({ worker }: { worker: Worker }) {
             {t("worker.since", { at: moment(worker.started_at, now) })} · <span className="mono">{worker.version}</span>
           </span>
         </td>
-        <td>{worker.queues.join(", ")}</td>
-        <td className="num">
+        <td data-th={t("workers.queues")}>{worker.queues.join(", ")}</td>
+        <td className="num" data-th={t("workers.slots")}>
           {worker.held} <span className="dim">/ {worker.slots}</span>
         </td>
-        <td>
+        <td data-th={t("workers.jobs")}>
           {worker.jobs.slice(0, 3).map((job) => (
             <span key={job.id} className="holds">
               <Link to="/jobs/$id" params={{ id: job.id }}>
@@ -131,7 +132,7 @@ function Line({ worker }: { worker: Worker }) {
           )}
           {worker.held === 0 && <span className="dim">–</span>}
         </td>
-        <td className="num nowrap">
+        <td className="num nowrap" data-th={t("workers.beat")}>
           {worker.stopped_at
             ? moment(worker.stopped_at, now)
             : worker.beat_at
@@ -144,7 +145,8 @@ function Line({ worker }: { worker: Worker }) {
           <td colSpan={6}>
             <Note tone={dead ? "interrupted" : "partial"} icon="warning">
               {trouble
-                .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
+                .map(([name, value]) => told(name, value, worker.trouble))
+                .filter(Boolean)
                 .join(" · ")}
             </Note>
           </td>
@@ -152,6 +154,29 @@ function Line({ worker }: { worker: Worker }) {
       )}
     </>
   );
+}
+
+/** What a worker says is not well with it, or how it ended; a word that is not known here is shown as it came. */
+function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) => string {
+  const { t, moment, said } = useSpeech();
+  return (name, value, all) => {
+    const part = (value ?? {}) as Record<string, unknown>;
+    const time = (at: unknown) => moment(String(at));
+    if (name === "failing")
+      return Object.entries(part)
+        .map(([chore, why]) => t("trouble.failing", { name: chore, why: String(why) }))
+        .join(" · ");
+    if (name === "late" && Array.isArray(value)) return t("trouble.late", { names: value.join(", ") });
+    if (name === "slots_lost") return t("trouble.slots_lost", { lost: Number(part.lost), of: Number(part.of) });
+    if (name === "store_away") {
+      const when = { since: time(part.since), until: time(part.until), why: String(part.why) };
+      return t(part.until ? "trouble.store_away" : "trouble.store_gone", when);
+    }
+    if (name === "loop_blocked_since") return t("trouble.loop", { since: time(value) });
+    if (name === "by" && "loop_blocked_since" in all) return "";
+    if (name === "how") return said(String(value));
+    return `${name}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
+  };
 }
 
 function QueueCard() {
@@ -213,16 +238,25 @@ function QueueCard() {
                     </span>
                   )}
                 </td>
-                <td className={`num ${queue.due ? "" : "dim"}`}>{num(queue.due)}</td>
-                <td className={`num ${queue.later ? "" : "dim"}`}>{num(queue.later)}</td>
-                <td className={`num ${queue.running ? "" : "dim"}`}>{num(queue.running)}</td>
-                <td className="num nowrap">
+                <td data-th={t("queues.due")} className={`num ${queue.due ? "" : "dim"}`}>
+                  {num(queue.due)}
+                </td>
+                <td data-th={t("queues.later")} className={`num ${queue.later ? "" : "dim"}`}>
+                  {num(queue.later)}
+                </td>
+                <td data-th={t("status.running")} className={`num ${queue.running ? "" : "dim"}`}>
+                  {num(queue.running)}
+                </td>
+                <td className="num nowrap" data-th={t("queues.oldest")}>
                   {queue.oldest ? span((now - Date.parse(queue.oldest)) / 1000) : <span className="dim">–</span>}
                 </td>
-                <td className="num nowrap">
+                <td className="num nowrap" data-th={t("queues.drained")}>
                   {queue.drained_in === null ? <span className="dim">–</span> : `≈ ${span(queue.drained_in)}`}
                 </td>
-                <td className={`num nowrap ${queue.workers ? "" : queue.due ? "failed fg" : "dim"}`}>
+                <td
+                  data-th={t("queues.workers")}
+                  className={`num nowrap ${queue.workers ? "" : queue.due ? "failed fg" : "dim"}`}
+                >
                   {num(queue.workers)} <span className="dim">× {num(queue.slots)}</span>
                 </td>
                 <td className="num">

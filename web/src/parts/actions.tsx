@@ -6,7 +6,7 @@ import { useFresh } from "../api/queries";
 import type { Action, JobWhole, Stored } from "../api/types";
 import { useSpeech } from "../i18n";
 import { tail } from "../lib/format";
-import { Button, Card, Icon, Waiting } from "./basic";
+import { Button, Card, Waiting } from "./basic";
 import { type Act, ActionDialog } from "./dialog";
 import type { Shape } from "./shapes";
 
@@ -34,6 +34,9 @@ export function newer(job: JobWhole): string | null {
   const found = job.unit_of?.active ?? job.unit_of?.job ?? null;
   return found === job.id ? null : found;
 }
+
+/** The word by which an action is told: to re-run no failed item is to run what was never reached. */
+export const wordOf = (one: Action) => (one.name === "rerun_failed_items" && !one.count ? "rerun_unreached" : one.name);
 
 /** The one thing that is most likely wanted; none where all is well. */
 export function mainAction(job: JobWhole): Action | null {
@@ -105,7 +108,7 @@ function One({
         onClick={() => onAct(one.name)}
         aria-describedby={`why-${one.name}`}
       >
-        {tWord("act", one.name, { n: one.count ?? 0 })}
+        {tWord("act", wordOf(one), { n: one.count ?? 0 })}
       </Button>
       <p id={`why-${one.name}`}>{one.allowed ? words(one) : <WhyNot one={one} job={job} />}</p>
     </li>
@@ -120,7 +123,7 @@ function useWords(job: JobWhole): (one: Action) => string {
         ? "cancel_running"
         : one.name === "cancel" && job.status.startsWith("awaiting")
           ? "cancel_asking"
-          : one.name;
+          : wordOf(one);
     const said = tWord("words", name, { n: one.count ?? 0, ok: job.items.ok ?? 0, next: job.attempt + 1 });
     return said === name ? one.words : said;
   };
@@ -187,9 +190,9 @@ export function useAct(job: JobWhole) {
   else if (one)
     dialog = (
       <ActionDialog
-        title={tWord("act", one.name, { n: one.count ?? 0 }).replace("…", "")}
+        title={tWord("act", wordOf(one), { n: one.count ?? 0 }).replace("…", "")}
         says={words(one)}
-        verb={tWord("verb", one.name, { n: one.count ?? 0 })}
+        verb={tWord("verb", wordOf(one), { n: one.count ?? 0 })}
         danger={DANGER.has(one.name)}
         run={run(one.name)}
         onDone={done}
@@ -210,5 +213,3 @@ export function useAct(job: JobWhole) {
     );
   return { open: setOpen, icon: (name: string): Shape => ICONS[name] ?? "arrow", dialog };
 }
-
-export { Icon };

@@ -21,8 +21,8 @@ export function AnswerCard({ job }: { job: JobWhole }) {
           <Note tone="awaiting_mapping" icon="awaiting_mapping">
             {t("question.mapping")}
           </Note>
-          <p>
-            <Link className="btn primary" to="/questions/$id" params={{ id: open.id }}>
+          <p className="after-note">
+            <Link className="btn" to="/questions/$id" params={{ id: open.id }}>
               {t("question.answer")}
             </Link>
           </p>

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Attempt, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
-import { errorText, isStatus } from "../lib/words";
+import { isStatus } from "../lib/words";
 import { Card } from "./basic";
 import { StatusTag } from "./status";
 
@@ -37,7 +37,7 @@ export function Attempts({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function One({ one, now }: { one: Attempt; now: number }) {
-  const { t, tWord, clock, span } = useSpeech();
+  const { t, tWord, clock, span, error } = useSpeech();
   const status = isStatus(one.outcome) ? one.outcome : (ENDS[one.outcome] ?? "pending");
   const seconds = one.seconds ?? (one.started_at && !one.ended_at ? (now - Date.parse(one.started_at)) / 1000 : null);
   return (
@@ -60,7 +60,7 @@ function One({ one, now }: { one: Attempt; now: number }) {
         {one.started_at ? clock(one.started_at) : "–"}
         {one.ended_at ? `–${clock(one.ended_at)}` : ""} · {span(seconds)}
       </p>
-      {one.error && <p className="attempt-error">{errorText(one.error)}</p>}
+      {one.error && <p className="attempt-error">{error(one.error)}</p>}
       {one.next_at && <p className="soft">{t("attempts.after", { at: clock(one.next_at) })}</p>}
     </article>
   );

@@ -174,7 +174,7 @@ function ColumnName({ period, zoom }: { period: string; zoom: Zoom }) {
   if (zoom === "month")
     return (
       <>
-        {new Intl.DateTimeFormat(lang === "en" ? "en-GB" : "ru-RU", { month: "short", timeZone: "UTC" })
+        {new Intl.DateTimeFormat(lang === "en" ? "en-US" : "ru-RU", { month: "short", timeZone: "UTC" })
           .format(new Date(`${period}-01T00:00:00Z`))
           .replace(".", "")}
       </>

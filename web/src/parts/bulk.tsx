@@ -88,7 +88,7 @@ function BulkDialog({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const { t, tWord } = useSpeech();
+  const { t, tWord, said } = useSpeech();
   const navigate = useNavigate();
   const fresh = useFresh();
   const wanted = { ...WANTED[name], ...chosen };
@@ -123,7 +123,7 @@ function BulkDialog({
         <ul className="skipped">
           {found.skipped.map((one) => (
             <li key={one.reason}>
-              <b>{t("bulk.left", { n: one.jobs })}</b> {one.reason}{" "}
+              <b>{t("bulk.left", { n: one.jobs })}</b> {said(one.reason)}{" "}
               <Link className="dim" to="/jobs/$id" params={{ id: one.example }}>
                 …{tail(one.example)}
               </Link>

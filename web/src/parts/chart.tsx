@@ -17,6 +17,7 @@ export interface Line {
 interface ChartProps {
   title: string;
   sub?: ReactNode;
+  end?: ReactNode;
   legend: ReactNode;
   times: number[];
   lines: Line[];
@@ -39,6 +40,7 @@ function resolved(text: string): string {
 }
 
 const HEIGHT = 180;
+const SPANS = [0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 21_600, 86_400, 604_800]; // seconds that are told in one word
 const clockOf = (second: number) => new Date(second * 1000).toISOString().slice(11, 16);
 
 function options(props: ChartProps, width: number): uPlot.Options {
@@ -67,11 +69,13 @@ function options(props: ChartProps, width: number): uPlot.Options {
         ...axis,
         grid: { show: false },
         values: (_u, found) => found.map((at) => (long ? new Date(at * 1000).toISOString().slice(5, 10) : clockOf(at))),
+        size: 28,
         space: 70,
       },
       {
         ...axis,
-        size: 54,
+        size: props.log ? 48 : 44,
+        splits: props.log ? (_u, _axis, least, most) => SPANS.filter((one) => one >= least && one <= most) : undefined,
         values: (_u, found) => found.map((number) => (number === null ? "" : props.value(number))),
         space: 34,
       },
@@ -129,8 +133,9 @@ export function Chart(props: ChartProps) {
   }, [props.times, props.lines]);
   const at = over !== null && over < props.times.length ? over : props.times.length - 1;
   return (
-    <Card title={props.title} sub={props.sub} end={props.legend}>
+    <Card title={props.title} sub={props.sub} end={props.end}>
       <div className="card-body">
+        <p className="legend">{props.legend}</p>
         <p className="chart-told small soft" aria-hidden="true">
           {props.times.length > 0 && (
             <>

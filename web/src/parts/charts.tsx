@@ -44,27 +44,23 @@ export default function Charts() {
         times={drawn.times}
         lines={bars}
         value={(number) => num(number)}
-        legend={
-          <>
-            <span className="legend">
-              {ENDS.map((end) => (
-                <span key={end} className={end}>
-                  <i className="sw" />
-                  {tWord("status", end)} {num(drawn.sums[end] ?? 0)}
-                </span>
-              ))}
-            </span>
-            <Choice
-              label={t("chart.time")}
-              value={hours}
-              options={[
-                ["3", span(3 * 3600)],
-                ["24", span(24 * 3600)],
-                ["168", span(168 * 3600)],
-              ]}
-              onChange={setHours}
-            />
-          </>
+        legend={ENDS.map((end) => (
+          <span key={end} className={end}>
+            <i className="sw" />
+            {tWord("status", end)} {num(drawn.sums[end] ?? 0)}
+          </span>
+        ))}
+        end={
+          <Choice
+            label={t("chart.time")}
+            value={hours}
+            options={[
+              ["3", span(3 * 3600)],
+              ["24", span(24 * 3600)],
+              ["168", span(168 * 3600)],
+            ]}
+            onChange={setHours}
+          />
         }
       />
       <Chart
@@ -75,7 +71,7 @@ export default function Charts() {
         lines={lines}
         value={(number) => span(number)}
         legend={
-          <span className="legend">
+          <>
             <span className="awaiting_input">
               <i className="sw ln dot" />
               {t("chart.wait95")}
@@ -88,7 +84,7 @@ export default function Charts() {
               <i className="sw ln" />
               {t("chart.run50")}
             </span>
-          </span>
+          </>
         }
       />
     </div>

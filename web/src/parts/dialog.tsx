@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { newKey, Problem } from "../api/client";
 import { useSpeech } from "../i18n";
-import { Button, IconButton, Note } from "./basic";
+import { Button, IconButton } from "./basic";
 import { ProblemNote } from "./problem";
 
 export function Dialog({
@@ -133,5 +133,3 @@ export function ActionDialog({
     </Dialog>
   );
 }
-
-export { Note };

@@ -8,7 +8,7 @@ import { Card, Json, Rows } from "./basic";
 import { StatusTag, useActor } from "./status";
 
 export function Facts({ job }: { job: JobWhole }) {
-  const { t, bytes, moment, num } = useSpeech();
+  const { t, bytes, moment, num, said } = useSpeech();
   const actor = useActor();
   const rows: [ReactNode, ReactNode][] = [];
   const add = (name: ReactNode, value: ReactNode) => rows.push([name, value]);
@@ -51,7 +51,7 @@ export function Facts({ job }: { job: JobWhole }) {
   if (Object.keys(job.labels).length > 0) add(t("facts.labels"), <Labels labels={job.labels} />);
   if (job.context && Object.keys(job.context as object).length > 0)
     add(t("facts.context"), <Json value={job.context} />);
-  add(t("col.by"), [actor(job.actor), job.reason].filter(Boolean).join(", "));
+  add(t("col.by"), [actor(job.actor), job.reason && said(job.reason)].filter(Boolean).join(", "));
   if (job.submitted_by) {
     const by = job.submitted_by;
     add(t("facts.from"), <span title={by.program ?? undefined}>{`${by.host}, pid ${by.pid}`}</span>);
@@ -62,7 +62,7 @@ export function Facts({ job }: { job: JobWhole }) {
     add(
       t("facts.steps"),
       job.steps.map((step) => (
-        <span key={step.name + step.at} className="step">
+        <span key={step.name + step.at} className="kept-step">
           {step.name} <span className="dim">{num(step.seconds, 2)} s</span>
         </span>
       )),
@@ -97,10 +97,10 @@ function Truth({ job }: { job: JobWhole }) {
   const { t } = useSpeech();
   const unit = job.unit_of!;
   const outcome = { success: "completed", partial: "partial", error: "failed" }[unit.outcome ?? ""] ?? "pending";
-  const newest = unit.job ?? unit.active;
+  const newest = unit.active ?? unit.job;
   return (
     <>
-      <StatusTag status={unit.active && !unit.outcome ? "running" : outcome} />{" "}
+      <StatusTag status={newest === job.id ? job.status : unit.active && !unit.outcome ? "running" : outcome} />{" "}
       {newest && newest !== job.id ? (
         <Link to="/jobs/$id" params={{ id: newest }}>
           {t("facts.newer")}

@@ -14,15 +14,24 @@ import {
   validationDataMerge,
 } from "@rjsf/utils";
 import { type ReactNode, useMemo } from "react";
-import { useSpeech } from "../i18n";
+import { tWord, useSpeech } from "../i18n";
 import { misfits } from "../lib/check";
 import { Note } from "./basic";
 
 function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
-  return misfits(schema, data).map(({ path, message, keyword }) => {
+  return misfits(schema, data).map(({ path, keyword, ...told }) => {
+    const message = worded(keyword, told.message);
     const property = path.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join("");
     return { name: keyword, property, message, stack: `${property.replace(/^\./, "")} ${message}`.trim() };
   });
+}
+
+/** What does not fit, in the language of the page: the limit and the kind stand in the words of the check. */
+function worded(keyword: string, message: string): string {
+  const quoted = /"([^"]*)"\.?$/.exec(message)?.[1] ?? "";
+  const limit = Number(/(-?[\d.]*\d)\D*$/.exec(message)?.[1] ?? Number.NaN);
+  const said = tWord("misfit", keyword, { n: limit, what: tWord("type", quoted) });
+  return said === keyword ? message : said;
 }
 
 const validator: ValidatorType = {

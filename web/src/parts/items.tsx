@@ -79,7 +79,7 @@ export function Items({ job }: { job: JobWhole }) {
 const PAGE = 20;
 
 function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: number }) {
-  const { t, moment } = useSpeech();
+  const { t, moment, said } = useSpeech();
   const [size, setSize] = useState(PAGE);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items begin short again
   useEffect(() => setSize(PAGE), [shown]);
@@ -120,14 +120,14 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
               <td className="mono">{item.key}</td>
               <td>
                 {item.reason ? (
-                  <b className={shown === "failed" ? "" : "plain"}>{item.reason}</b>
+                  <b className={shown === "failed" ? "" : "plain"}>{said(item.reason)}</b>
                 ) : (
                   <span className="dim">–</span>
                 )}
                 {item.error_type && <span className="dim"> {item.error_type}</span>}
                 {item.loop && <span className="dim"> · {item.loop}</span>}
               </td>
-              <td className="num nowrap dim">
+              <td className="num nowrap dim" data-th={t("items.when")}>
                 {moment(item.at)}
                 {item.tries > 1 ? `, ${t("items.tries", { n: item.tries })}` : ""}
               </td>

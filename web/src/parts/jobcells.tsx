@@ -2,7 +2,7 @@
 import type { JobLine } from "../api/types";
 import { useSpeech } from "../i18n";
 import { seconds } from "../lib/format";
-import { errorText, isFinal, isWaiting } from "../lib/words";
+import { isFinal, isWaiting } from "../lib/words";
 import { Bar } from "./basic";
 
 export function useTold(): { what: (job: JobLine) => string; name: (job: JobLine) => string } {
@@ -50,7 +50,7 @@ export function itemParts(items: JobLine["items"]): { name: string; share: numbe
 
 /** The cell that says most: progress, what was refused, why it waits or failed. One line, and a bar where one helps. */
 export function Outcome({ job, now }: { job: JobLine; now: number }) {
-  const { t, num, span } = useSpeech();
+  const { t, num, span, said, error } = useSpeech();
   const { items } = job;
   if (job.status === "running" || job.status === "cancelling") return <Running job={job} now={now} />;
   if (job.status === "pending") return <Pending job={job} now={now} />;
@@ -72,13 +72,13 @@ export function Outcome({ job, now }: { job: JobLine; now: number }) {
   if (job.error && job.status !== "completed")
     return (
       <span className={`ell ${job.status === "failed" ? "failed fg" : "soft"}`} title={job.error}>
-        {errorText(job.error)}
+        {error(job.error)}
       </span>
     );
   if (job.note)
     return (
       <span className="soft ell" title={job.note}>
-        {job.note}
+        {said(job.note)}
       </span>
     );
   if (items.ok || items.skipped)
@@ -119,7 +119,7 @@ function Running({ job, now }: { job: JobLine; now: number }) {
 }
 
 function Pending({ job, now }: { job: JobLine; now: number }) {
-  const { t, span } = useSpeech();
+  const { t, span, error } = useSpeech();
   const wait = job.run_at ? (new Date(job.run_at).getTime() - now) / 1000 : null;
   const again = job.attempt > 0 || job.retry_reason;
   let text = t("told.due");
@@ -129,9 +129,9 @@ function Pending({ job, now }: { job: JobLine; now: number }) {
       again && job.max_attempts !== 1
         ? t("told.attempt", { n: job.attempt + 1, most: job.max_attempts ?? "∞", span: span(wait) })
         : t("told.later", { span: span(wait) });
-  const why = job.retry_reason ?? job.error;
+  const why = error(job.retry_reason ?? job.error ?? "");
   return (
-    <span className="soft ell" title={why ?? undefined}>
+    <span className="soft ell" title={why || undefined}>
       {text}
       {why ? `, ${why}` : ""}
     </span>

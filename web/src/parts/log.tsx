@@ -123,9 +123,11 @@ export function JobLog({ job }: { job: JobWhole }) {
             ]}
             onChange={setLevel}
           />
-          <Button look="quiet" icon="down" aria-pressed={follow} onClick={() => setFollow(!follow)}>
-            {t("log.follow")}
-          </Button>
+          {!isFinal(job.status) && (
+            <Button look="quiet" icon="down" aria-pressed={follow} onClick={() => setFollow(!follow)}>
+              {t("log.follow")}
+            </Button>
+          )}
           <a
             className="icon-btn"
             href={address(`jobs/${job.id}/log.txt`)}

@@ -3,12 +3,12 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Need } from "../api/types";
 import { useSpeech } from "../i18n";
-import { errorText } from "../lib/words";
 import { Icon } from "./basic";
 import { Deadline } from "./deadline";
 import type { Shape } from "./shapes";
 
-const MARKS: Record<Need["kind"], [string, Shape]> = {
+const MARKS: Record<Need["kind"] | "mapping", [string, Shape]> = {
+  mapping: ["awaiting_mapping", "awaiting_mapping"],
   question: ["awaiting_input", "awaiting_input"],
   failed: ["failed", "failed"],
   partial: ["partial", "partial"],
@@ -21,8 +21,8 @@ const MARKS: Record<Need["kind"], [string, Shape]> = {
 };
 
 export function NeedLine({ need, first }: { need: Need; first: boolean }) {
-  const { t, count, moment } = useSpeech();
-  const [tone, shape] = MARKS[need.kind];
+  const { t, count, moment, said, error, tWord } = useSpeech();
+  const [tone, shape] = MARKS[need.asks === "mapping" ? "mapping" : need.kind];
   const what = [need.source, need.period].filter(Boolean).join(" ");
   const values = {
     n: need.count,
@@ -44,7 +44,7 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
             : (`need.${need.kind}` as "need.failed"),
           values,
         );
-  let why: ReactNode = need.text ? errorText(need.text) : null;
+  let why: ReactNode = need.text ? error(need.text) : null;
   if (need.kind === "question")
     why = (
       <>
@@ -52,7 +52,8 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
       </>
     );
   else if (need.kind === "partial" && need.items_failed)
-    why = [t("need.items", { n: need.items_failed }), need.text].filter(Boolean).join(" ");
+    why = [t("need.items", { n: need.items_failed }), need.text && said(need.text)].filter(Boolean).join(" ");
+  else if (need.kind === "missed" && need.text) why = tWord("missed.reason", need.text);
   return (
     <li>
       <span className={`mark ${tone}`}>

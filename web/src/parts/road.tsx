@@ -5,7 +5,7 @@ import { useSpeech } from "../i18n";
 import { folded, isDetour, lasted, road, type Station, totals } from "../lib/road";
 import { isFinal, shapeOf } from "../lib/words";
 import { Button, Card, Icon } from "./basic";
-import { useActor } from "./status";
+import { StatusTag, useActor } from "./status";
 
 const MOST = 8;
 
@@ -47,7 +47,35 @@ export function Road({ job, now }: { job: JobWhole; now: number }) {
           </Button>
         )}
       </div>
+      <Trail job={job} />
     </Card>
+  );
+}
+
+/** Each line of it, those too that were no change of state. */
+function Trail({ job }: { job: JobWhole }) {
+  const { t, tWord, full, error } = useSpeech();
+  const actor = useActor();
+  return (
+    <details className="trace">
+      <summary>{t("road.trail", { n: job.timeline.length })}</summary>
+      <table className="t cards stack">
+        <tbody>
+          {job.timeline.map((line, index) => (
+            <tr key={index}>
+              <td className="nowrap dim">{full(line.at)}</td>
+              <td className="nowrap">
+                <b>{tWord("event", line.name)}</b>
+              </td>
+              <td>{line.to && <StatusTag status={line.to} />}</td>
+              <td className="soft break">
+                {[line.reason && error(line.reason), line.actor && actor(line.actor)].filter(Boolean).join(", ")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
   );
 }
 
@@ -99,7 +127,7 @@ function Stop({ one, now, last, job }: { one: Station; now: number; last: boolea
       <time dateTime={one.at} title={full(one.at)}>
         {clock(one.at)}
       </time>
-      <span className="by">
+      <span className="by" title={why(one)}>
         {why(one)}
         {last && !ended && one.status === "running" ? <span className="vh"> {t("road.now")}</span> : null}
       </span>
@@ -109,7 +137,7 @@ function Stop({ one, now, last, job }: { one: Station; now: number; last: boolea
 
 /** Why, and through whom, in one short line. */
 function useWhy(job: JobWhole): (one: Station) => string {
-  const { t, tWord } = useSpeech();
+  const { t, tWord, error } = useSpeech();
   const actor = useActor();
   return (one) => {
     if (one.status === "created")
@@ -125,7 +153,7 @@ function useWhy(job: JobWhole): (one: Station) => string {
     if (one.status === "partial" && job.items.failed) return t("road.partial", { n: job.items.failed });
     if (one.status === "pending" && one.event === "submitted") return job.waits_for ? t("told.behind") : "";
     const event = tWord("event", one.event);
-    const said = one.reason ?? (one.event === "finished" ? "" : event);
+    const said = one.reason && one.event !== "asked" ? error(one.reason) : one.event === "finished" ? "" : event;
     return [said, who].filter(Boolean).join(", ");
   };
 }

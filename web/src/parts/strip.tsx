@@ -1,31 +1,15 @@
 /* The coverage of one task in small: what is missing is seen without leaving the overview. */
 import { Link } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
-import { useLook } from "../api/queries";
-import type { Grid } from "../api/types";
+import { isBare, useCoverageTask } from "../api/coveragetask";
 import { useSpeech } from "../i18n";
-import { lastTask } from "../lib/lasttask";
 import { shapeOf } from "../lib/words";
 import { Card, Icon } from "./basic";
 import { lookOf } from "./board";
 
-const ROWS = 6;
-const TRIED = 5; // tasks whose units may all be files
-
 export function Strip() {
   const { t, tWord } = useSpeech();
-  const tasks = useLook<{ tasks: string[] }>("units/tasks", {}, { every: 60_000 });
-  const last = lastTask.use();
-  const known = tasks.data?.tasks ?? [];
-  const [place, setPlace] = useState(0);
-  const task = known.includes(last) ? last : known[place];
-  const query = useLook<Grid>("units", { task, zoom: "month", limit: ROWS }, { on: Boolean(task), every: 10_000 });
-  const grid = query.data;
-  const bare = grid?.rows.every((row) => row.cells.length === 0) ?? false;
-  useEffect(() => {
-    if (bare && place + 1 < Math.min(known.length, TRIED)) setPlace(place + 1);
-  }, [bare, place, known.length]);
-  if (!task || !grid || grid.columns.length > 12 || bare) return null;
+  const { task, grid } = useCoverageTask();
+  if (!task || !grid || grid.columns.length > 12 || isBare(grid)) return null;
   return (
     <Card
       title={t("strip.title", { task })}

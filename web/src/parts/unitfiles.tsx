@@ -53,12 +53,18 @@ export function UnitFileTable({ files }: { files: UnitFiles["files"] }) {
                   <td>
                     <StatusTag status={file.status ?? STATES[file.state] ?? "pending"} />
                   </td>
-                  <td className="num">{num(file.items.ok)}</td>
-                  <td className={`num ${file.items.failed ? "partial fg" : "dim"}`}>{num(file.items.failed)}</td>
-                  <td className="mono dim" title={file.sha256 ?? undefined}>
+                  <td className="num" data-th={t("items.ok.word")}>
+                    {num(file.items.ok)}
+                  </td>
+                  <td data-th={t("items.failed.word")} className={`num ${file.items.failed ? "partial fg" : "dim"}`}>
+                    {num(file.items.failed)}
+                  </td>
+                  <td className="mono dim" data-th="SHA-256" title={file.sha256 ?? undefined}>
                     {file.sha256 ? `${file.sha256.slice(0, 8)}…` : "–"}
                   </td>
-                  <td className="num dim nowrap">{moment(file.changed_at)}</td>
+                  <td className="num dim nowrap" data-th={t("coverage.changed")}>
+                    {moment(file.changed_at)}
+                  </td>
                 </tr>
               );
             })}

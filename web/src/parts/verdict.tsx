@@ -3,7 +3,6 @@ import { Link } from "@tanstack/react-router";
 import { useLook } from "../api/queries";
 import type { ItemPage, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
-import { errorText } from "../lib/words";
 import { left, shareDone } from "./jobcells";
 import { useActor } from "./status";
 
@@ -16,8 +15,9 @@ export function Verdict({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function Sentence({ job, now }: { job: JobWhole; now: number }) {
-  const { t } = useSpeech();
+  const { t, said, error } = useSpeech();
   const actor = useActor();
+  const note = said(job.note ?? "");
   switch (job.status) {
     case "completed":
       return <Completed job={job} />;
@@ -31,14 +31,14 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
               ? t("verdict.failed.after", { n: job.attempt, most: job.max_attempts ?? "∞" })
               : t("verdict.failed")}
           </b>{" "}
-          {job.failure ? `${errorText(job.failure.type)}: ${job.failure.message}` : job.note}
+          {job.failure ? error(`${job.failure.type}: ${job.failure.message}`) : note}
         </>
       );
     case "cancelled": {
       const last = [...job.timeline].reverse().find((line) => line.actor && line.actor !== "worker");
       return (
         <>
-          <b>{t("verdict.cancelled", { who: actor(last?.actor) })}</b> {last?.reason ?? job.note}
+          <b>{t("verdict.cancelled", { who: actor(last?.actor) })}</b> {last?.reason ? said(last.reason) : note}
         </>
       );
     }
@@ -62,7 +62,7 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
     case "interrupted":
       return (
         <>
-          <b>{t("verdict.interrupted")}</b> {job.note ?? job.error}
+          <b>{t("verdict.interrupted")}</b> {note || error(job.error ?? "")}
         </>
       );
     case "pending":
@@ -79,18 +79,18 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function Completed({ job }: { job: JobWhole }) {
-  const { t } = useSpeech();
+  const { t, said } = useSpeech();
   const all = (job.items.ok ?? 0) + (job.items.skipped ?? 0);
   return (
     <>
       <b>{all > 0 ? t("verdict.completed.items", { n: all }) : t("verdict.completed")}</b>{" "}
-      {job.items.skipped ? t("told.skipped", { n: job.items.skipped }) : ""} {job.note}
+      {job.items.skipped ? t("told.skipped", { n: job.items.skipped }) : ""} {said(job.note ?? "")}
     </>
   );
 }
 
 function Partly({ job }: { job: JobWhole }) {
-  const { t } = useSpeech();
+  const { t, said } = useSpeech();
   const failed = job.items.failed ?? 0;
   const first = useLook<ItemPage>(
     `jobs/${job.id}/items`,
@@ -114,7 +114,7 @@ function Partly({ job }: { job: JobWhole }) {
           })
         : failed > 0
           ? t("road.partial", { n: failed })
-          : job.note}
+          : said(job.note ?? "")}
     </>
   );
 }
@@ -138,7 +138,7 @@ function Going({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function Waits({ job, now }: { job: JobWhole; now: number }) {
-  const { t, span, clock } = useSpeech();
+  const { t, span, clock, error } = useSpeech();
   if (job.waits_for)
     return (
       <>
@@ -158,7 +158,7 @@ function Waits({ job, now }: { job: JobWhole; now: number }) {
             ? t("verdict.attempt", { n: job.attempt + 1, most: job.max_attempts ?? "∞", span: span(wait) })
             : t("verdict.later", { span: span(wait), at: clock(job.run_at) })}
         </b>{" "}
-        {job.retry_reason ?? job.error}
+        {error(job.retry_reason ?? job.error ?? "")}
       </>
     );
   return <b>{t("verdict.due", { queue: job.queue })}</b>;
