@@ -33,7 +33,7 @@ def test_nobody_does_what_his_role_may_not(world):
 @pytest.mark.timeout(7200)
 def test_every_operation_keeps_to_its_description_asked_at_length(world):
     asking = Asking(world, "admin")
-    asking.all(covering=10_000, drawn=200)
+    asking.all(covering=10_000, drawn=100)
     assert not asking.faults, asking.told()
 
 
