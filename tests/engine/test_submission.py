@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from sqlalchemy import select
@@ -92,6 +92,8 @@ def test_run_now(jobs):
         {"file": 5},
         {"context": {"a": {1}}},
         {"connection": object()},
+        {"run_at": datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=12)))},
+        {"run_at": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=12)))},
     ],
     ids=",".join,
 )

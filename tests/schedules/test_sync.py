@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from ticking import NOON, Ticking, at
@@ -323,6 +323,8 @@ def test_what_is_added_at_run_time_is_checked_too(ticking):
         schedules.edit("n")
     with pytest.raises(InvalidSchedule, match="until= is a datetime with a zone, later than now"):
         schedules.pause("n", until=NOON - timedelta(hours=1))
+    with pytest.raises(InvalidSchedule, match="before the year 3000"):
+        schedules.pause("n", until=datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=12))))
     with pytest.raises(Conflict, match="is active and cannot be resumed"):
         schedules.resume("n")
     with pytest.raises(NotFound, match="there is no schedule 'x'"):

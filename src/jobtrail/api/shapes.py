@@ -21,6 +21,7 @@ from pydantic import (
 from jobtrail.job.failure import mask_urls
 from jobtrail.job.jsonvalue import safe_text
 from jobtrail.job.masking import masked
+from jobtrail.job.moment import in_our_time
 
 if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
@@ -39,7 +40,7 @@ def _written(moment: Any) -> Any:
 
 def _in_our_time(moment: datetime) -> datetime:
     """What no clock shows would be stored and could not be read back in every zone."""
-    if not 1900 <= moment.year <= 2999:
+    if in_our_time(moment) is None:
         message = "a moment lies in the years 1900 to 2999"
         raise ValueError(message)
     return moment

@@ -16,6 +16,7 @@ from jobtrail.errors import AlreadyActive, AlreadyDone, IdempotencyConflict, Inv
 from jobtrail.job.ids import new_id
 from jobtrail.job.jsonvalue import encode_arguments
 from jobtrail.job.model import FileInput, NewJob
+from jobtrail.job.moment import in_our_time
 from jobtrail.job.period import Period
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.task import choice_option, name_option, priority_option, seconds_option
@@ -192,10 +193,11 @@ def _run_at(using: Using, now: datetime) -> datetime | None:
         message = "say run_at or delay, not both"
         raise InvalidOption(message)
     if using.run_at is not None:
-        if not isinstance(using.run_at, datetime) or using.run_at.tzinfo is None:
-            message = f"run_at must be a datetime with a zone; it is {using.run_at!r}"
+        moment = in_our_time(using.run_at)
+        if moment is None:
+            message = f"run_at must be a datetime with a zone, in the years 1900 to 2999; it is {using.run_at!r}"
             raise InvalidOption(message)
-        return using.run_at.astimezone(UTC)
+        return moment
     if using.delay is None:
         return None
     seconds = using.delay.total_seconds() if isinstance(using.delay, timedelta) else using.delay

@@ -12,6 +12,7 @@ from jobtrail.errors import InvalidOption
 from .ids import new_id
 from .jsonvalue import decode, encode_arguments
 from .model import FileInput, NewJob, Outcome, Status
+from .moment import in_our_time
 from .period import Period
 from .unit import Unit, unit_of
 
@@ -45,11 +46,11 @@ def when_option(when: Any) -> tuple[float | None, str | None]:
     """
     if when in (None, "now"):
         return None, None
-    if isinstance(when, datetime) and when.tzinfo is not None:
+    if in_our_time(when) is not None:
         return None, when.isoformat()
     seconds = when.total_seconds() if isinstance(when, timedelta) else when
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 3.2e9:
-        message = f'when must be "now", a timedelta or seconds from 0 on, or a datetime with a zone; it is {when!r}'
+        message = f'when must be "now", a timedelta or seconds from 0 on, or a datetime with a zone, in the years 1900 to 2999; it is {when!r}'
         raise InvalidOption(message)
     return float(seconds), None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidPeriod, InvalidSchedule
 from jobtrail.job.jsonvalue import encode_arguments
+from jobtrail.job.moment import in_our_time
 from jobtrail.job.period import periods_from_rule
 from jobtrail.job.task import choice_option, name_option, priority_option
 
@@ -197,12 +198,14 @@ def _count(name: str, value: Any) -> None:
 
 
 def _moment(name: str, value: Any) -> datetime:
-    if not isinstance(value, datetime) or value.utcoffset() is None:
+    moment = in_our_time(value)
+    if moment is None:
         message = (
-            f"{name} is a datetime with a zone, such as datetime(2030, 1, 1, tzinfo=UTC); {str(value)[:60]!r} is none"
+            f"{name} is a datetime with a zone, such as datetime(2030, 1, 1, tzinfo=UTC), in the years 1900 to 2999; "
+            f"{str(value)[:60]!r} is none"
         )
         raise InvalidSchedule(message)
-    return value.astimezone(UTC)
+    return moment
 
 
 def _from_iso(text: str) -> datetime:

@@ -11,6 +11,7 @@ from jobtrail.engine import submit
 from jobtrail.engine.handle import BoundTask, Job
 from jobtrail.errors import AlreadyActive, Conflict, InvalidArguments, InvalidSchedule, NotFound
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.job.moment import in_our_time
 from jobtrail.store import events, schedules, slots
 from jobtrail.store.slots import SUBMITTED, Slot
 from jobtrail.store.wake import SCHEDULES
@@ -99,8 +100,8 @@ class Steering:
         Raises: NotFound; Conflict when it does not go on; InvalidSchedule for an end without zone or in the past.
         """
         now = self._service.store.now()
-        if until is not None and (not isinstance(until, datetime) or until.utcoffset() is None or until <= now):
-            message = f"until= is a datetime with a zone, later than now; {str(until)[:60]!r} is none"
+        if until is not None and ((moment := in_our_time(until)) is None or moment <= now):
+            message = f"until= is a datetime with a zone, later than now and before the year 3000; {str(until)[:60]!r} is none"
             raise InvalidSchedule(message)
         values = {
             "state": schedules.PAUSED, "paused_by": actor, "paused_reason": reason, "paused_at": now, "paused_until": until,
