@@ -39,7 +39,6 @@ class Forgetting:
 
     def start(self) -> None:
         """Begin."""
-        self._stopping.clear()
         self._chore.start()
 
     def stop(self) -> None:

@@ -64,9 +64,8 @@ class Records:
     progress: Progress | None = None
     log: list[LogChunk] = field(default_factory=list)
     forget_log: list[int] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # name and reason of lines of the trail that are no moves
+    # Name and reason of lines of the trail that are no moves.
+    notes: list[tuple[str, str]] = field(default_factory=list)
     deadline: tuple[float, str] | None = None  # seconds from now, and its cause
 
     def __bool__(self) -> bool:
