@@ -10,6 +10,7 @@ import pytest
 from trails import until
 
 from jobtrail import Context
+from jobtrail.engine.child import RemoteRecorder
 from jobtrail.engine.logbook import line_of
 from jobtrail.testing import drain
 
@@ -166,3 +167,50 @@ def test_log_text_that_a_database_refuses_is_made_safe(jobs):
     assert job.refresh().status == "completed"
     assert "and ü" in job.log()
     assert "\x00" not in job.log()
+
+
+# -- from a child process ------------------------------------------------------------------------------
+
+
+class Line:
+    """The line to the worker: what it carried, and what the body does while it carries."""
+
+    def __init__(self):
+        self.sent, self.meanwhile = [], []
+        self.wire = self
+
+    def send(self, batch):
+        self.sent.append(batch)
+        if self.meanwhile:
+            self.meanwhile.pop()()
+
+
+@pytest.fixture
+def child():
+    line = Line()
+    return RemoteRecorder({"prior": [], "tried_again": [], "no": 1}, line), line
+
+
+def test_what_a_child_says_while_its_words_are_being_sent_is_not_lost(child):
+    recorder, line = child
+    recorder.progress(done=1, total=2)
+    line.meanwhile.append(lambda: (recorder.progress(done=2, total=2), recorder.log("the last row")))
+    recorder.send()
+    recorder.stop()
+    assert [one["progress"] for one in line.sent] == [[{"done": 1, "total": 2}], [{"done": 2, "total": 2}]]
+    assert [one["log"] for one in line.sent] == [[], ["the last row"]]
+
+
+def test_however_often_and_variously_a_child_reports_one_report_waits_and_means_the_same(child):
+    recorder, line = child
+    for number in range(1000):
+        recorder.progress(percent=50, message="half")
+        recorder.progress(done=number, total=1000)
+        recorder.progress(metadata={"row": number})
+    recorder.progress()  # a heartbeat changes nothing
+    recorder.send()
+    assert line.sent[0]["progress"] == [{"message": "half", "done": 999, "total": 1000, "metadata": {"row": 999}}]
+    recorder.progress()
+    recorder.send()
+    recorder.send()
+    assert [one["progress"] for one in line.sent[1:]] == [[{}]]

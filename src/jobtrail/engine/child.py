@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
     from jobtrail.store.items import Recorded
 
+_FAR = frozenset({"percent", "done", "total"})
 SEND_EVERY = 0.1  # seconds between two batches of records; the worker writes them at most 4 times a second
 TURN = 0.05  # seconds
 LOOK = 1.0  # seconds between two looks for the parent
@@ -202,7 +203,7 @@ class RemoteRecorder:
         self._standing = {(loop, key): ItemOutcome(outcome) for loop, key, outcome in order["prior"]}
         self._tried_again = [tuple(place) for place in order["tried_again"]]
         self._items: list[tuple[Any, ...]] = []
-        self._progress: list[dict[str, Any]] = []
+        self._progress: dict[str, Any] | None = None
         self._log: list[str] = []
         self._wanted = threading.Event()
         self._over = False
@@ -233,13 +234,16 @@ class RemoteRecorder:
             if self._over:
                 return
             with self._lock:
-                items, progress, log = self._items[:], self._progress[:], self._log[:]
+                items, progress, log = self._items[:], self._progress, self._log[:]
                 has_items = self.has_items
-            if items or progress or log or has_items:
+            reported = [] if progress is None else [progress]
+            if items or reported or log or has_items:
                 batch = {"kind": "records", "no": self._no, "has_items": has_items}
-                self._child.wire.send({**batch, "items": items, "progress": progress, "log": log})
+                self._child.wire.send({**batch, "items": items, "progress": reported, "log": log})
             with self._lock:
-                del self._items[: len(items)], self._progress[: len(progress)], self._log[: len(log)]
+                del self._items[: len(items)], self._log[: len(log)]
+                if self._progress is progress:  # what was said meanwhile is sent the next time
+                    self._progress = None
 
     def sign(self) -> None:
         """What is sent is a sign of life."""
@@ -271,10 +275,10 @@ class RemoteRecorder:
         given = {"percent": percent, "message": message, "metadata": metadata, "done": done, "total": total}
         report = {name: _sendable(name, value) for name, value in given.items() if value is not None}
         with self._lock:
-            if self._progress and self._progress[-1].keys() == report.keys():
-                self._progress[-1] = report
-            else:
-                self._progress.append(report)
+            # As the worker would read the one after the other: how far it is is said anew as a whole, the rest stays.
+            before = self._progress or {}
+            stays = before if report.keys().isdisjoint(_FAR) else {name: before[name] for name in before.keys() - _FAR}
+            self._progress = {**stays, **report}
         self._wanted.set()
 
     def log(self, line: str) -> None:
