@@ -39,10 +39,11 @@ def free_port() -> int:
 
 
 class Site:
-    """`jobtrail serve` of `console_app`, on a database and in a folder of its own."""
+    """`jobtrail serve` of an application in this folder, on a database and in a folder of its own."""
 
-    def __init__(self, folder: Path, url: str | None = None, *extra: str) -> None:
+    def __init__(self, folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs") -> None:
         self.folder = folder
+        self.app = app
         self.database = url or f"sqlite:///{folder / 'jobs.db'}"
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}/"
@@ -55,6 +56,7 @@ class Site:
             **os.environ,
             "CONSOLE_FOLDER": str(self.folder),
             "CONSOLE_DATABASE": self.database,
+            "JOBTRAIL_INPUT_ROOTS": str(self.folder / "incoming"),
             "PYTHONPATH": str(HERE),
         }
 
@@ -67,7 +69,7 @@ class Site:
             "--port",
             str(self.port),
             "--app",
-            "console_app:jobs",
+            self.app,
             *self.extra,
         ]
         with (self.folder / "serve.log").open("ab") as log:
@@ -138,8 +140,9 @@ class Site:
 
 
 @contextlib.contextmanager
-def running(folder: Path, url: str | None = None, *extra: str) -> Iterator[Site]:
-    site = Site(folder, url, *extra)
+def running(folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs") -> Iterator[Site]:
+    site = Site(folder, url, *extra, app=app)
+    (folder / "incoming").mkdir(exist_ok=True)
     with contextlib.closing(JobTrail(site.database)) as jobs:
         jobs.migrate()
     try:

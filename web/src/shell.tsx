@@ -1,8 +1,9 @@
 /* What stands around every page: where one can go, whether it is live, language, light or dark, who one is. */
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { post } from "./api/client";
 import { useLive, useTopic } from "./api/live";
-import { useCounts, useMe } from "./api/queries";
+import { useCounts, useFresh, useMe } from "./api/queries";
 import { type Key, speak, useSpeech } from "./i18n";
 import { useKeys } from "./lib/keys";
 import { useTheme } from "./lib/theme";
@@ -149,6 +150,11 @@ function Top({ onKeys }: { onKeys: () => void }) {
   const crumbs = useCrumbs();
   const [theme, turn] = useTheme();
   const me = useMe();
+  const fresh = useFresh();
+  const leave = async () => {
+    await post("logout");
+    await fresh();
+  };
   return (
     <header className="top">
       <div className="crumb">
@@ -190,6 +196,7 @@ function Top({ onKeys }: { onKeys: () => void }) {
             </span>
           </span>
         )}
+        {me.data?.how === "session" && <IconButton icon="leave" label={t("logout")} onClick={() => void leave()} />}
       </div>
     </header>
   );

@@ -88,7 +88,7 @@ def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
         return list(dict.fromkeys(names))
     slots: dict[str, int] = {}
     for name in names:
-        queue, _, number = name.partition("=")
+        queue, _, number = name.rpartition("=")
         if not number.isdecimal() or int(number) < 1 or concurrency is not None:
             message = "--queues wants either names with --concurrency, or slots for each, as in: default=10,imports=2"
             raise UsageError(message)

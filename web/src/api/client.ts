@@ -37,6 +37,9 @@ export function address(path: string, query: Query = {}): string {
   return `api/${path}${text ? `?${text}` : ""}`;
 }
 
+/** A name as part of a path: slashes stay, all else that an address gives a meaning does not. */
+export const inPath = (name: string) => name.split("/").map(encodeURIComponent).join("/");
+
 async function problemOf(answer: Response): Promise<Problem> {
   try {
     const body = (await answer.json()) as Record<string, unknown>;

@@ -56,6 +56,7 @@ export const en = {
   "login.field": "Token",
   "login.enter": "Enter",
   "login.how": "An administrator makes tokens: jobtrail token create --role operator --name NAME",
+  logout: "Log out",
   "gone.title": "Nothing is here",
   "gone.text": "This address leads to no page of the console.",
   "gone.broken": "This page could not be shown",

@@ -58,6 +58,7 @@ export const ru: Texts = {
   "login.field": "Токен",
   "login.enter": "Войти",
   "login.how": "Токены выдаёт администратор: jobtrail token create --role operator --name ИМЯ",
+  logout: "Выйти",
   "gone.title": "Здесь ничего нет",
   "gone.text": "По этому адресу нет страницы.",
   "gone.broken": "Страница не открылась",

@@ -126,7 +126,7 @@ export function Audit() {
                       (one.target ?? <span className="dim">–</span>)
                     )}
                   </td>
-                  <td className="soft break" data-th={one.reason ? t("reason") : undefined}>
+                  <td className={`soft break ${one.reason ? "" : "none"}`} data-th={t("reason")}>
                     {one.reason ? said(one.reason) : <span className="dim">–</span>}
                   </td>
                 </tr>

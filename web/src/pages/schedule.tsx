@@ -1,7 +1,7 @@
 /* One schedule: its rule in words, next twenty times with offset, what became of the last ones, what was changed. */
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { post, send } from "../api/client";
+import { inPath, post, send } from "../api/client";
 import { useFresh, useLook, useMay } from "../api/queries";
 import type { ScheduleShape, Started } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -18,7 +18,7 @@ import { ScheduleState } from "./schedules";
 export function Schedule() {
   const { name } = useParams({ from: "/schedules/$name" });
   const { t } = useSpeech();
-  const query = useLook<ScheduleShape>(`schedules/${encodeURI(name)}`, {}, { keep: false, every: 5000 });
+  const query = useLook<ScheduleShape>(`schedules/${inPath(name)}`, {}, { keep: false, every: 5000 });
   usePlace({ text: t("nav.schedules"), to: "/schedules" }, { text: name });
   if (query.error && !query.data) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Waiting />;
@@ -223,7 +223,7 @@ function Steer({ one }: { one: ScheduleShape }) {
   const navigate = useNavigate();
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
-  const path = `schedules/${encodeURI(one.name)}`;
+  const path = `schedules/${inPath(one.name)}`;
   const done = () => void fresh();
   const paused = one.state === "paused";
   const goes = one.state === "active" || paused;

@@ -1,7 +1,7 @@
 /* Start a job of a task: its arguments as a form, and what it works on. */
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useRef, useState } from "react";
-import { newKey, post } from "../api/client";
+import { inPath, newKey, post } from "../api/client";
 import { useLook, useMay } from "../api/queries";
 import type { Stored, TaskShape } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -16,7 +16,7 @@ const SchemaForm = lazy(() => import("../parts/form"));
 export function Task() {
   const { name } = useParams({ from: "/tasks/$name" });
   const { t } = useSpeech();
-  const query = useLook<TaskShape>(`tasks/${encodeURI(name)}`, {}, { keep: false, every: 60_000 });
+  const query = useLook<TaskShape>(`tasks/${inPath(name)}`, {}, { keep: false, every: 60_000 });
   usePlace({ text: t("nav.tasks"), to: "/tasks" }, { text: name });
   if (query.error && !query.data) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Waiting />;

@@ -1,7 +1,7 @@
 /* Workers and queues: who lives and what does it hold, what waits where, a queue paused and resumed. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { post } from "../api/client";
+import { inPath, post } from "../api/client";
 import { useTopic } from "../api/live";
 import { useFresh, useLook, useMay } from "../api/queries";
 import type { Workers as All, Queue, Queues, Worker } from "../api/types";
@@ -276,7 +276,7 @@ function QueueCard() {
           verb={t(asked.paused ? "queues.resume.verb" : "queues.pause.verb")}
           run={(act) =>
             post(
-              `queues/${encodeURI(asked.name)}/${asked.paused ? "resume" : "pause"}`,
+              `queues/${inPath(asked.name)}/${asked.paused ? "resume" : "pause"}`,
               { reason: act.reason || null },
               act.key,
             )

@@ -1,6 +1,6 @@
 /* Run with changed arguments: the form of the task, filled; what is masked stays what it was. */
 import { useState } from "react";
-import { post } from "../api/client";
+import { inPath, post } from "../api/client";
 import { useLook } from "../api/queries";
 import type { JobWhole, Stored, TaskShape } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -22,7 +22,7 @@ export default function ChangedDialog({
   onDone: (stored: Stored) => void;
 }) {
   const { t, tWord } = useSpeech();
-  const task = useLook<TaskShape>(`tasks/${job.task}`, {}, { every: 60_000 });
+  const task = useLook<TaskShape>(`tasks/${inPath(job.task)}`, {}, { every: 60_000 });
   const [value, setValue] = useState<unknown>(job.arguments);
   const [reason, setReason] = useState("");
   const [problem, setProblem] = useState<unknown>(null);

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { post, send } from "../api/client";
+import { inPath, post, send } from "../api/client";
 import { useFresh, useLook } from "../api/queries";
 import type { RuleShape, ScheduleShape, TaskList } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -92,7 +92,7 @@ export function ScheduleDialog({ one, onClose }: { one?: ScheduleShape; onClose:
       off={!ready}
       run={(act) =>
         one
-          ? send("PATCH", `schedules/${encodeURI(one.name)}`, { ...changes(first, fields), reason: act.reason || null })
+          ? send("PATCH", `schedules/${inPath(one.name)}`, { ...changes(first, fields), reason: act.reason || null })
           : post("schedules", { ...whole(fields), reason: act.reason || null }, act.key)
       }
       onDone={() => {
