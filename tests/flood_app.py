@@ -16,13 +16,24 @@ jobs = JobTrail(os.environ["FLOOD_URL"], plugins=[], poll_interval=0.1)
 
 @jobs.task
 def flood(ctx: Context, *, folder: str, rounds: int) -> int:
+    """In a thread of the worker."""
+    return report_in_rounds(ctx, Path(folder), rounds)
+
+
+@jobs.task(executor="process")
+def flood_process(ctx: Context, *, folder: str, rounds: int) -> int:
+    """In a child process."""
+    return report_in_rounds(ctx, Path(folder), rounds)
+
+
+def report_in_rounds(ctx: Context, folder: Path, rounds: int) -> int:
     """Each round waits for its order ({seconds, rate}; no rate: as fast as it goes) and tells how it went."""
     calls = 0
     for number in range(rounds):
-        order = wait_for(ctx, Path(folder) / f"order-{number}.json")
+        order = wait_for(ctx, folder / f"order-{number}.json")
         told = report(ctx, calls, **order)
         calls = told["done"]
-        written = Path(folder) / f"told-{number}.part"
+        written = folder / f"told-{number}.part"
         written.write_text(json.dumps(told))
         written.rename(written.with_suffix(".json"))
     return calls

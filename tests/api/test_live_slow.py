@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -196,6 +197,25 @@ def test_one_subscription_does_not_keep_another_waiting(outbox):
         busy._told.parts["a"] = str(len(told))
         busy.changed({"a"})
     assert told == ["busy", "quiet", "busy"]
+
+
+def test_a_look_that_was_held_up_once_keeps_nobody_waiting_and_what_is_slow_is_looked_at_rarely():
+    rests = []
+
+    class Looks(hub.Repeated):
+        took = [0.01, 0.3, 0.01, 0.3, 0.4, 0.5]  # seconds
+
+        async def look(self):
+            return self.took[len(rests)]
+
+        async def _rest(self, least):
+            rests.append(round(least, 2))
+            if len(rests) == len(self.took):
+                raise asyncio.CancelledError
+
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(Looks(None, 0.25)._repeat())
+    assert rests == [0.25, 0.25, 0.25, 0.25, 3.0, 4.0]
 
 
 def test_topics_are_named_and_limited():
