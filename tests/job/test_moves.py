@@ -164,12 +164,16 @@ MADE = {
         "running", "cancelling", {"stop_cause": "stall", "stop_at": LATER},
     ),
     "stopped, cancel": (
-        moves.stopped_by_cancel(CANCELLING, NOW, result="1", note="n"),
-        "cancelling", "cancelled", {"outcome": None, "finished_at": NOW, "result": "1", "note": "n"},
+        moves.stopped_by_cancel(CANCELLING, NOW, result="1", note="n", counts=(3, 2, 1)),
+        "cancelling", "cancelled",
+        {"outcome": None, "finished_at": NOW, "result": "1", "note": "n", "items_ok": 3, "items_failed": 2,
+         "items_skipped": 1},
     ),
     "stopped, limit, end": (
-        moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=None, reason="r"),
-        "cancelling", "failed", {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f"},
+        moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=None, reason="r", counts=(1, 0, 0)),
+        "cancelling", "failed",
+        {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f", "items_ok": 1, "items_failed": 0,
+         "items_skipped": 0},
     ),
     "stopped, limit, again": (
         moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r"),

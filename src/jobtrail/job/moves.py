@@ -164,9 +164,8 @@ def finished(
         "note": note,
         "error": error,
         "fingerprint": fingerprint,
+        **_counted(counts),
     }
-    if counts is not None:
-        values["items_ok"], values["items_failed"], values["items_skipped"] = counts
     detail = None if to is S.COMPLETED else _run_detail(job)
     return _move("finished", job, to, values, leaves=(S.RUNNING, S.CANCELLING), reason=reason, detail=detail)
 
@@ -262,9 +261,12 @@ def stop_requested(
     return _move("stop_requested", job, S.CANCELLING, values, actor=actor, reason=reason, detail={"cause": cause.value})
 
 
-def stopped_by_cancel(job: Subject, now: datetime, *, result: str | None = None, note: str | None = None) -> Move:
+def stopped_by_cancel(
+    job: Subject, now: datetime, *, result: str | None = None, note: str | None = None,
+    counts: tuple[int, int, int] | None = None,
+) -> Move:  # fmt: skip
     """The body stopped because of a cancel; a value that it still returned is kept."""
-    values = {"outcome": None, "finished_at": now, "result": result, "note": note}
+    values = {"outcome": None, "finished_at": now, "result": result, "note": note, **_counted(counts)}
     return _move("stopped", job, S.CANCELLED, values, leaves=(S.CANCELLING,), detail=_run_detail(job))
 
 
@@ -277,6 +279,7 @@ def stopped_by_limit(
     retry_at: datetime | None,
     reason: str,
     strikes: int | None = None,
+    counts: tuple[int, int, int] | None = None,
 ) -> Move:
     """The body stopped because of a timeout or a stall: another attempt, or the end.
 
@@ -284,7 +287,7 @@ def stopped_by_limit(
     """
     detail = {**_run_detail(job), "error": error}
     if retry_at is None:
-        ended = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint}
+        ended = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint, **_counted(counts)}
         return _move("stopped", job, S.FAILED, ended, leaves=(S.CANCELLING,), reason=reason, detail=detail)
     values = {
         "run_at": retry_at,
@@ -357,6 +360,11 @@ def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = Non
         "max_attempts": None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1),
     }
     return _move("retried", job, S.PENDING, values, actor=actor, reason=reason)
+
+
+def _counted(counts: tuple[int, int, int] | None) -> dict[str, int]:
+    """How many items ended how; what comes later to the same ledger is not this job's."""
+    return {} if counts is None else dict(zip(("items_ok", "items_failed", "items_skipped"), counts, strict=True))
 
 
 def _run_detail(job: Subject) -> dict[str, Any]:

@@ -102,14 +102,14 @@ def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datet
     """
     if isinstance(ended, Returned):
         if job.stop_cause == StopCause.CANCEL and job.stop_noticed:
-            return moves.stopped_by_cancel(job, now, result=ended.result, note=ended.note)
+            return moves.stopped_by_cancel(job, now, result=ended.result, note=ended.note, counts=_counts(ledger))
         return _returned(job, ended, ledger, policy, now)
     if job.stop_cause == StopCause.CANCEL:
-        return moves.stopped_by_cancel(job, now, note=_text_of(ended))
+        return moves.stopped_by_cancel(job, now, note=_text_of(ended), counts=_counts(ledger))
     if isinstance(ended, Raised):
         return _raised(job, ended, ledger, policy, now)
     if job.stop_cause is not None:
-        return _given_up(job, ended, policy, now)
+        return _given_up(job, ended, ledger, policy, now)
     if isinstance(ended, SnoozeAsked):
         return moves.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
     if isinstance(ended, Asked):
@@ -143,8 +143,9 @@ def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: dat
     reason = ended.summary if ended.warning is None else f"{ended.summary} ({ended.warning})"
     if job.stop_cause is not None:
         return moves.stopped_by_limit(
-            job, now, error=ended.error, fingerprint=ended.fingerprint, retry_at=retry_at, reason=reason
-        )
+            job, now, error=ended.error, fingerprint=ended.fingerprint, retry_at=retry_at, reason=reason,
+            counts=_counts(ledger),
+        )  # fmt: skip
     if retry_at is not None:
         return moves.retry_planned(job, retry_at, reason=reason, error=ended.error, fingerprint=ended.fingerprint)
     return moves.finished(
@@ -159,7 +160,7 @@ def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: dat
     )
 
 
-def _given_up(job: Subject, ended: Ended, policy: Retry, now: datetime) -> Move:
+def _given_up(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     """The body had been over its limit and now wants, or has, to run again: as the policy allows."""
     seconds = ended.seconds if isinstance(ended, SnoozeAsked) else 0.0
     again = policy.next_attempt_allowed(job.attempt, job.max_attempts)
@@ -171,6 +172,7 @@ def _given_up(job: Subject, ended: Ended, policy: Retry, now: datetime) -> Move:
         fingerprint=failure.fingerprint,
         retry_at=now + timedelta(seconds=seconds) if again else None,
         reason=failure.message,
+        counts=_counts(ledger),
     )
 
 
