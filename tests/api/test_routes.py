@@ -264,6 +264,7 @@ def built(tmp_path, monkeypatch):
     (tmp_path / "static/assets").mkdir(parents=True)
     (tmp_path / "static/index.html").write_text("<!doctype html><html><head><title>c</title></head></html>")
     (tmp_path / "static/assets/app-1.js").write_text("1")
+    (tmp_path / "static/assets/app-2.js").write_text("let it = 1;" * 1000)
     monkeypatch.setattr(server, "STATIC", tmp_path / "static")
 
 
@@ -276,6 +277,11 @@ def test_every_address_of_the_console_gives_its_page_with_the_place_it_is_at(bui
             assert answer.headers["cache-control"] == "no-cache"
     asset = client.get("/assets/app-1.js")
     assert (asset.text, asset.headers["cache-control"]) == ("1", "public, max-age=31536000, immutable")
+    for coding in ("gzip", "identity"):
+        asset = client.get("/assets/app-2.js", headers={"Accept-Encoding": coding})
+        assert len(asset.text) == 11_000
+        assert asset.headers.get("content-encoding", "identity") == coding
+        assert asset.headers["cache-control"] == "public, max-age=31536000, immutable"
     for lost in ("/assets/none.js", "/assets/..%2findex.html", "/assets/%2e%2e/index.html"):
         problem(client.get(lost), 404)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Match, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -114,7 +115,7 @@ def _add_console(app: FastAPI) -> None:
         return HTMLResponse(index.read_text("utf-8").replace("<head>", base, 1), headers={"Cache-Control": "no-cache"})
 
     if (STATIC / "assets").is_dir():
-        files = needs(ANYONE)(_Assets(directory=STATIC / "assets"))
+        files = needs(ANYONE)(GZipMiddleware(_Assets(directory=STATIC / "assets"), compresslevel=6))
         app.router.routes.append(Mount("/assets", files, name="assets"))
     app.router.routes.append(_Page("/{path:path}", page, name="console", include_in_schema=False))
 
