@@ -99,7 +99,9 @@ class Filling:
             for number in range(first, min(first + CHUNK, self.count)):
                 rows += [self.job(number, self.begin + number * step, items)]
             self.app.store.write(lambda conn, rows=rows, items=items: self.write(conn, rows, items))
-        self.app.store.write(self.write_units)
+        units = list(self.units.values())
+        for first in range(0, len(units), CHUNK):
+            self.app.store.write(lambda conn, first=first: self.write_units(conn, units[first : first + CHUNK]))
         # As autovacuum leaves it.
         with self.app.store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
             conn.exec_driver_sql("ANALYZE" if self.app.store.database.is_sqlite else "VACUUM (ANALYZE)")
@@ -111,11 +113,11 @@ class Filling:
             columns = ("generation", "loop", "key", "position", "outcome", "reason", "error_type", "job_id", "run_no", "tries", "at")
             dialect.insert_many(conn, tables.items, columns, items)
 
-    def write_units(self, conn: Any) -> None:
+    def write_units(self, conn: Any, rows: list[Any]) -> None:
         columns = (
             "unit", "task", "source", "period", "period_start", "period_end", "text", "generation", "outcome", "job_id", "changed_at",
         )  # fmt: skip
-        self.app.store.dialect.insert_many(conn, tables.units, columns, list(self.units.values()))
+        self.app.store.dialect.insert_many(conn, tables.units, columns, rows)
 
     def job(self, number: int, at: datetime, items: list[Any]) -> tuple[Any, ...]:
         chance, made = self.random.random(), identity(at, self.random)
