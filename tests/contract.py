@@ -126,10 +126,13 @@ class World:
     # -- what stands in the store ----------------------------------------------------------------------
 
     def look(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every table."""
+        """Every row of every table; when a token was last used is noted whoever asks for what."""
         with self.jobs.store.read() as conn:
             return {
-                table.name: [tuple(row) for row in conn.execute(select(table).order_by(*table.primary_key.columns))]
+                table.name: [
+                    tuple(None if name == "used_at" else value for name, value in row._mapping.items())
+                    for row in conn.execute(select(table).order_by(*table.primary_key.columns))
+                ]
                 for table in metadata.sorted_tables
             }
 

@@ -33,7 +33,7 @@ def test_nobody_does_what_his_role_may_not(world):
 @pytest.mark.timeout(7200)
 def test_every_operation_keeps_to_its_description_asked_at_length(world):
     asking = Asking(world, "admin")
-    asking.all(covering=10_000, drawn=100)
+    asking.all(covering=10_000, drawn=60)
     assert not asking.faults, asking.told()
 
 
@@ -41,7 +41,7 @@ def test_every_operation_keeps_to_its_description_asked_at_length(world):
 @pytest.mark.timeout(7200)
 def test_nobody_does_what_his_role_may_not_asked_at_length(world):
     asking = Asking(world, *BELOW)
-    asking.all(covering=10_000, drawn=20)
+    asking.all(covering=25, drawn=10)
     assert not asking.faults, asking.told()
 
 
