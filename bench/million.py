@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import random
 import shutil
 import statistics
@@ -324,6 +325,7 @@ def measure(url: str, count: int, items: int, rounds: int) -> None:
         print(f"filled with {count:,} jobs in {time.monotonic() - begun:.0f} s", flush=True)
     values, beside = places(app), Beside(app, url)
     with TestClient(create_api(app), base_url="http://127.0.0.1", client=("127.0.0.1", 50000), headers={"X-Jobtrail": "1"}) as client:
+        gc.freeze()  # as `jobtrail serve` does
         alone = ask(client, values, rounds)
         with beside.working():
             since = app.store.now()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, or_, select, text, union_all
 from sqlalchemy import text as sql
 
-from .search import OPEN, _summary, smallest_id
+from .search import OPEN, smallest_id, summary
 from .tables import Id, jobs
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _kind(conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: in
         fingerprint=found.fingerprint, number=min(number, cap), more=number > cap,
         tasks=tuple(conn.execute(_TASKS, wanted).scalars()), first_job=first.id, first_at=first.created_at,
         last_job=last.id, last_at=last.finished_at or last.created_at, last_task=last.task, last_source=last.source,
-        last_period=last.period, last_status=last.status, error=_summary(last.error),
+        last_period=last.period, last_status=last.status, error=summary(last.error),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24,
     cells = [Cell(*place, number) for place, number in sorted(counted.items())]
     named = {fingerprint: next(row.id for row in rows if row.fingerprint == fingerprint) for fingerprint in errors}
     told = _rows(conn, named.values())
-    texts = {fingerprint: _summary(told[one].error) if one in told else None for fingerprint, one in named.items()}
+    texts = {fingerprint: summary(told[one].error) if one in told else None for fingerprint, one in named.items()}
     return Matrix(since, seconds, parts, cells, texts, len(rows), more, len(rows) - counted.total())
 
 
@@ -214,7 +214,12 @@ class Left:
     attempt: int
     max_attempts: int | None
     note: str | None
-    error: str | None
+    stored_error: str | None
+
+    @property
+    def error(self) -> str | None:
+        """Type and beginning of the message of its error."""
+        return summary(self.stored_error)
 
 
 # The newest are looked at first and asked then: whoever has run all of them again must not wait for all to be asked.
@@ -258,5 +263,5 @@ def left(conn: Connection, since: datetime, *, statuses: Sequence[str] = FAILING
     found: list[Left] = []
     for status in statuses:
         given = {"status": status, "since": smallest_id(since), "limit": limit}
-        found += [Left(**{**row._mapping, "error": _summary(row.error)}) for row in conn.execute(_LEFT, given)]
+        found += [Left(*row) for row in conn.execute(_LEFT, given)]
     return found

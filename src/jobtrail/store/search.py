@@ -363,13 +363,13 @@ def _read(row: Any) -> ListRow:
     values = {name: getattr(row, name) for name in _PLAIN}
     values["status"] = Status(row.status)
     values["outcome"] = Outcome(row.outcome) if row.outcome else None
-    return ListRow(**values, file=file_name(row.file), error=_summary(row.error))
+    return ListRow(**values, file=file_name(row.file), error=summary(row.error))
 
 
 _MESSAGE = re.compile(r'\{"type":\s*"(?P<type>(?:\\.|[^"\\])*)",\s*"message":\s*"(?P<message>(?:\\.|[^"\\])*)')
 
 
-def _summary(error: str | None) -> str | None:
+def summary(error: str | None) -> str | None:
     """Type and the beginning of the message, out of the first part of an error's JSON."""
     found = _MESSAGE.match(error) if error else None
     if error is None or found is None:
