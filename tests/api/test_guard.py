@@ -223,5 +223,7 @@ def test_a_database_that_is_away_is_said_so(app_jobs, clients, monkeypatch):
     problem(answer, 503, "store-unavailable")
     assert answer.headers["retry-after"]
     problem(client.get("/api/jobs", headers={"Authorization": "Bearer x"}), 503, "store-unavailable")
-    assert problem(client.get("/readyz"), 503, "not-ready")["ready"] is False
+    answer = client.get("/readyz")
+    assert problem(answer, 503, "not-ready")["ready"] is False
+    assert answer.headers["retry-after"]
     assert client.get("/healthz").status_code == 200

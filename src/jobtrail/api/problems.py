@@ -66,7 +66,8 @@ class Problem(Exception):
     def response(self) -> Response:
         """As it is sent."""
         content = json.dumps(self.body(), default=str)
-        return Response(content, self.status, {**SAFE, **self.headers}, media_type=MEDIA_TYPE)
+        again = {"Retry-After": RETRY_AFTER} if self.status == 503 else {}
+        return Response(content, self.status, {**SAFE, **again, **self.headers}, media_type=MEDIA_TYPE)
 
 
 def of(error: errors.JobTrailError) -> Problem:
@@ -74,7 +75,6 @@ def of(error: errors.JobTrailError) -> Problem:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
     more: dict[str, Any] = {}
-    headers = {"Retry-After": RETRY_AFTER} if status == 503 else {}
     if isinstance(error, errors.Conflict) and error.job_id is not None:
         more["job"] = error.job_id
     if isinstance(error, errors.AlreadyAnswered):
@@ -83,7 +83,7 @@ def of(error: errors.JobTrailError) -> Problem:
         more["errors"] = [{"path": path, "detail": sentence} for path, sentence in error.errors.items()]
     if isinstance(error, errors.InvalidArguments) and error.path is not None:
         more["errors"] = [{"path": error.path, "detail": str(error)}]
-    return Problem(status, code, str(error), headers=headers, **more)
+    return Problem(status, code, str(error), **more)
 
 
 def install(app: FastAPI) -> None:
