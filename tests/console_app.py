@@ -95,6 +95,14 @@ def export_report(ctx: Context, *, pages: int = 500) -> dict:
     return {"pages": page}
 
 
+@jobs.task(kind="count")
+def count_stock() -> str:
+    """Count what is there until the folder has a file `enough`; it does not hear that it is to stop."""
+    while not (FOLDER / "enough").exists():
+        time.sleep(0.05)
+    return "counted"
+
+
 @jobs.task(kind="file")
 def import_planes(ctx: Context) -> dict:
     """Import a list of planes whose columns have names of their own."""

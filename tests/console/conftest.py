@@ -8,6 +8,8 @@ import console_site as site
 import pytest
 from services import skip_or_fail
 
+AXE = site.ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -55,6 +57,29 @@ def browse(chromium):
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def barriers():
+    """What axe finds on a page, light and dark, as sentences; where axe is not installed, that is said or fails."""
+
+    def look(page, *themes: str) -> list[str]:
+        if not AXE.is_file():
+            skip_or_fail("axe-core is not installed: make console")
+        page.evaluate(AXE.read_text("utf-8"))
+        return [f"{theme}: {one}" for theme in themes or ("light", "dark") for one in _violations(page, theme)]
+
+    return look
+
+
+def _violations(page, theme: str) -> list[str]:
+    page.emulate_media(color_scheme=theme)
+    page.locator(f":root[data-theme={theme}]").wait_for(state="attached")
+    return [
+        f"{one['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for one in page.evaluate("async () => (await axe.run()).violations")
+        for node in one["nodes"]
+    ]
 
 
 def _is_problem(message) -> bool:

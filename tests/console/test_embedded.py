@@ -48,7 +48,7 @@ def test_it_works_below_a_path(jobs, browse):
         assert page.url == f"{server.address}/ops/work/#/tasks"
 
 
-def test_c37_who_is_not_known_is_asked_for_a_token_and_may_do_what_it_allows(jobs, browse):
+def test_c37_who_is_not_known_is_asked_for_a_token_and_may_do_what_it_allows(jobs, browse, barriers):
     job = jobs.task_named("greet").enqueue(name="Ann")
     token = new_token(jobs, "viewer")
     with serving(create_api(jobs, local=False, allowed_hosts=["127.0.0.1"])) as server:
@@ -56,6 +56,7 @@ def test_c37_who_is_not_known_is_asked_for_a_token_and_may_do_what_it_allows(job
         page.get_by_label("Token").fill("jt_wrong")
         page.get_by_role("button", name="Enter").click()
         page.get_by_text("this token is not known").wait_for()
+        assert barriers(page) == []
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Enter").click()
         page.get_by_role("heading", level=1, name="greet").wait_for()
@@ -64,3 +65,7 @@ def test_c37_who_is_not_known_is_asked_for_a_token_and_may_do_what_it_allows(job
         page.reload()
         page.get_by_role("heading", level=1, name="greet").wait_for()
         assert page.evaluate("document.cookie") == ""
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_label("Token").wait_for()
+        page.reload()
+        page.get_by_label("Token").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -17,13 +18,11 @@ pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy m
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
 MODULES = WEB / "node_modules"
-STATIC = ROOT / "src" / "jobtrail" / "api" / "static"
-FIRST_LOAD = 250_000  # bytes, compressed
 
 
 def run(*command):
     if not MODULES.is_dir() or shutil.which("node") is None:
-        pytest.skip("there is no Node, or its packages are not installed: make console")
+        skip_or_fail("there is no Node, or its packages are not installed: make console")
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return done.stdout
@@ -54,7 +53,7 @@ def test_it_fits_the_api_as_it_is(tmp_path):
 def test_both_languages_have_every_text_and_fill_in_the_same_values():
     found = {}
     for language in ("en", "ru"):
-        text = (WEB / "src" / "i18n" / f"{language}.ts").read_text("utf-8")
+        text = (WEB / "src" / "i18n" / f"{language}.ts").read_text("utf-8").partition("export const said")[0]
         pairs = re.findall(r'^  "?([\w.-]+)"?:\s*("(?:[^"\\]|\\.)*")', text, re.MULTILINE)
         found[language] = {key: set(re.findall(r"\{(\w+)", json.loads(value))) for key, value in pairs}
     assert found["en"].keys() == found["ru"].keys()
@@ -72,30 +71,30 @@ def test_no_style_and_no_script_stands_in_the_page():
     assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
 
 
-def test_the_first_load_is_small():
-    import gzip
+def test_what_is_said_in_russian_of_the_server_is_what_it_says():
+    """Each sentence that the console knows by its English form stands in the sources of the server so."""
+    text = (WEB / "src" / "i18n" / "ru.ts").read_text("utf-8").partition("export const said")[2]
+    forms = [quoted or word for quoted, word in re.findall(r'^  (?:"([^"]+)"|(\w+)):', text, re.MULTILINE)]
+    said = [found for path in (ROOT / "src").rglob("*.py") for found in _sentences(path)]
+    assert len(forms) > 80
+    assert [form for form in forms if not any(_is_said(form, *one) for one in said)] == []
 
-    if not (STATIC / "index.html").is_file():
-        skip_or_fail("the console is not built: make console")
-    sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in (STATIC / "assets").iterdir()}
-    # Of the page with the list of jobs: all that is not loaded for other pages or the other language.
-    later = (
-        "form",
-        "answerform",
-        "mapping",
-        "coverage",
-        "schedule",
-        "audit",
-        "errors",
-        "workers",
-        "task",
-        "question",
-        "job-",
-        "ru",
-        "chart",
-        "check",
-        "changed",
-        "corrected",
-    )
-    first = {name: size for name, size in sizes.items() if not name.startswith(later)}
-    assert sum(first.values()) < FIRST_LOAD
+
+def _is_said(form, pattern, fixed):
+    form = form.removesuffix(" ({how})")  # what is known of a death, behind any sentence
+    return bool(pattern.fullmatch(form)) and fixed * 2 > len(HOLE.sub("", form))
+
+
+HOLE = re.compile(r"\{[^{}]*\}")
+
+
+def _sentences(path):
+    """The texts of a file as patterns in which what is filled in may be anything, and how much of each is fixed."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        text = "".join(
+            "{}" if isinstance(part, ast.FormattedValue) else str(getattr(part, "value", None) or "") for part in parts
+        )
+        fixed = HOLE.split(text)
+        if re.search("[a-z]", "".join(fixed)):
+            yield re.compile(".+?".join(map(re.escape, fixed)), re.DOTALL), len("".join(fixed))

@@ -153,12 +153,12 @@ def _judge(counts: Counts) -> tuple[str, str | None]:
 def _all(total: int, what: str) -> str:
     if total == 1:
         return "the only item failed" if what == "failed" else "the only item was skipped"
-    return f"all {total:,} items {'failed' if what == 'failed' else 'were skipped'}"
+    return f"all {total:,} items failed" if what == "failed" else f"all {total:,} items were skipped"
 
 
 def _left_early(counts: Counts) -> str:
-    failed = f", {counts.failed:,} of them failed" if counts.failed else ""
-    return f"the loop was left early after {counts.total:,} item{'' if counts.total == 1 else 's'}{failed}"
+    left = f"the loop was left early after {counts.total:,} {'item' if counts.total == 1 else 'items'}"
+    return f"{left}, {counts.failed:,} of them failed" if counts.failed else left
 
 
 def item_key(value: Any) -> str:

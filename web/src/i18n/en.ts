@@ -802,5 +802,8 @@ export const en = {
   "needs.calm.worker": "no worker is silent",
   "facts.all.kept": "in all",
   "needs.calm": "Otherwise {what}.",
+  "limit.timeout": "time limit",
+  "limit.stall": "limit of silence",
+  "limit.cancel": "cancelled",
   "strip.title": "{task} · coverage",
 };

@@ -42,7 +42,10 @@ function kept(): string | null {
 export async function speak(next: Lang): Promise<void> {
   const [words, forms] = await loaders[next]();
   texts = words;
-  said = teller(forms, next, (status) => tWord("status", status).toLowerCase());
+  said = teller(forms, next, {
+    status: (word) => tWord("status", word).toLowerCase(),
+    cause: (word) => tWord("limit", word),
+  });
   lang = next;
   spoken = makeSpeech();
   document.documentElement.lang = next;

@@ -807,6 +807,9 @@ export const ru: Texts = {
   "needs.calm.worker": "ни один исполнитель не молчит",
   "facts.all.kept": "всего",
   "needs.calm": "В остальном {what}.",
+  "limit.timeout": "предел времени",
+  "limit.stall": "предел молчания",
+  "limit.cancel": "отмена",
   "strip.title": "{task} · покрытие",
 };
 
@@ -824,25 +827,16 @@ export const said: Record<string, string> = {
   "worker lost ({how})": "исполнитель потерян ({how})",
   "killed its worker {n} times": "{n} {n|раз|раза|раз} погубило исполнителя",
   "killed its worker {n} times ({how})": "{n} {n|раз|раза|раз} погубило исполнителя ({how})",
-  "timeout limit": "предел времени",
-  "stall limit": "предел молчания",
-  "cancel limit": "отмена",
-  "stopped by its timeout limit": "остановлено по пределу времени",
-  "stopped by its stall limit": "остановлено по пределу молчания",
-  "stopped by its timeout limit; {how}": "остановлено по пределу времени; {how}",
-  "stopped by its stall limit; {how}": "остановлено по пределу молчания; {how}",
-  "over its timeout limit for {n} s, and its worker did not stop it":
-    "{n} с сверх предела времени, исполнитель его не остановил",
-  "over its stall limit for {n} s, and its worker did not stop it":
-    "{n} с сверх предела молчания, исполнитель его не остановил",
+  "{cause} limit": "{cause}",
+  "stopped by its {cause} limit": "остановлено: {cause}",
+  "over its {cause} limit for {n} s, and its worker did not stop it":
+    "{cause}, {n} с сверх него исполнитель не остановил",
   "asked to stop ({cause}) and did not; its body still runs":
     "просили остановиться, не остановилось; тело ещё работает",
   "asked to stop ({cause}), then its end was forced; its body still runs":
     "просили остановиться, затем конец записан принудительно; тело ещё работает",
   "timed out after {n} s": "превышен предел времени {n} с",
   "gave no sign of life for {n} s": "не подавало признаков жизни {n} с",
-  "timeout: {how}": "предел времени: {how}",
-  "stall: {how}": "предел молчания: {how}",
   "second cancel": "отменено второй раз",
   "with job {job}": "вместе с заданием {job}",
   "interrupted by shutdown": "прервано остановкой исполнителя",
@@ -871,10 +865,9 @@ export const said: Record<string, string> = {
   "stopped by the body": "остановлено телом",
   "stopped: {how}": "остановлено: {how}",
   "partial: {how}": "частично: {how}",
-  "the loop was left early after {n} items": "цикл оставлен раньше времени, после {n} {n|элемента|элементов|элементов}",
-  "the loop was left early after {n} item": "цикл оставлен раньше времени, после {n} {n|элемента|элементов|элементов}",
-  "the loop was left early after {n} items, {failed} of them failed":
-    "цикл оставлен раньше времени, после {n} {n|элемента|элементов|элементов}, с ошибкой {failed}",
+  "{left}, {failed} of them failed": "{left}, с ошибкой {failed}",
+  "the loop was left early after {n} {items}":
+    "цикл оставлен раньше времени, после {n} {n|элемента|элементов|элементов}",
   gone: "больше не приходит",
   // bulk actions
   "is {status}": "сейчас «{status}»",
@@ -907,8 +900,9 @@ export const said: Record<string, string> = {
   "the unit of job {job} has an active job: {active}": "у этой работы есть идущее задание: {active}",
   "job {job} is not the newest of its unit; retry or re-run {newest}":
     "у этой работы есть более новое задание; повторите {newest}",
-  "job {job} is {status} and cannot be retried": "сейчас «{status}»: повторить нельзя",
-  "job {job} is {status} and cannot be cancelled: it has ended": "оно уже закончилось: {status}",
+  "job {job} is {status} and cannot {what}": "сейчас «{status}»: {what}",
+  "be retried": "повторить нельзя",
+  "be cancelled: it has ended": "отменять нечего",
   "job {job} has been asked to stop already; its end can be forced":
     "его уже попросили остановиться; конец можно записать принудительно",
   "job {job} has changed just now; look at it again": "задание только что изменилось; посмотрите ещё раз",

@@ -1,4 +1,4 @@
-/* How a text is filled in: `{n}` is a value, `{n|job|jobs}` the word that goes with a number. Pure. */
+/* How a text is filled in: `{n}` is a value, `{n|job|{n} jobs}` the words that go with a number. Pure. */
 import { type Lang, number } from "../lib/format";
 
 export type Values = Record<string, string | number | null | undefined>;
@@ -12,9 +12,9 @@ function plural(value: number, forms: string[], lang: Lang): string {
 }
 
 export function filled(text: string, values: Values, lang: Lang): string {
-  return text.replace(/\{(\w+)(?:\|([^}]*))?\}/g, (_whole, name: string, forms?: string) => {
+  return text.replace(/\{(\w+)(?:\|((?:[^{}]|\{\w+\})*))?\}/g, (_whole, name: string, forms?: string) => {
     const value = values[name];
-    if (forms !== undefined) return plural(Number(value), forms.split("|"), lang);
+    if (forms !== undefined) return filled(plural(Number(value), forms.split("|"), lang), values, lang);
     return typeof value === "number" ? number(value, lang, 1) : (value ?? "");
   });
 }

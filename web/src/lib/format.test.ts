@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { en } from "../i18n/en";
+import { ru, said } from "../i18n/ru";
 import { filled } from "../i18n/text";
 import { bytes, moment, number, period, span } from "./format";
 
@@ -56,6 +58,7 @@ describe("texts", () => {
       "25 заданий",
     ]);
     expect(filled("{n} {n|job|jobs} of {all}", { n: 1, all: 1512 }, "en")).toBe("1 job of 1,512");
+    expect(filled("{n|The one is in|All {n} are in}", { n: 24 }, "en")).toBe("All 24 are in");
   });
 });
 
@@ -64,5 +67,14 @@ describe("sizes and numbers", () => {
     expect(bytes(241_000, "en")).toBe("241 kB");
     expect(number(1512, "en")).toBe("1,512");
     expect(number(1512.5, "ru", 1)).toBe("1 512,5".replace(" ", "\u00a0"));
+  });
+});
+
+describe("every text", () => {
+  const texts = [...Object.entries(en), ...Object.entries(ru), ...Object.entries(said)];
+  it.each([1, 2, 5])("is filled in whole for %d", (n) => {
+    const values = new Proxy({}, { get: () => n }) as Record<string, number>;
+    for (const lang of ["en", "ru"] as const)
+      expect(texts.filter(([, text]) => /[{}|]/.test(filled(text, values, lang)))).toEqual([]);
   });
 });

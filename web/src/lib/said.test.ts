@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { said } from "../i18n/ru";
 import { teller } from "./said";
 
-const tell = teller(said, "ru", (word) => `<${word}>`);
+const tell = teller(said, "ru", { status: (word) => `<${word}>`, cause: (word) => `[${word}]` });
 
 describe("a sentence of the server", () => {
   it("is told in the language of the reader, with its numbers", () => {
@@ -12,6 +12,12 @@ describe("a sentence of the server", () => {
       "3 раза погубило исполнителя (процесса исполнителя 7 больше нет)",
     );
     expect(tell("is running")).toBe("сейчас «<running>»");
+    expect(tell("constructor")).toBe("constructor");
+    expect(tell("is broken")).toBe("is broken");
+    expect(tell("stopped by its stall limit; its worker is dead")).toBe("остановлено: [stall]; исполнитель погиб");
+    expect(tell("the loop was left early after 3 items, 1 of them failed")).toBe(
+      "цикл оставлен раньше времени, после 3 элементов, с ошибкой 1",
+    );
   });
 
   it("keeps what it does not know, word for word", () => {

@@ -183,14 +183,14 @@ function bare(
 }
 
 function Numbers({ props }: { props: ChartProps }) {
-  const { moment } = useSpeech();
+  const { t, moment } = useSpeech();
   const top = (place: number, index: number) => props.lines[place]?.values[index] ?? null;
   return (
     <div className="scroll-x chart-numbers" tabIndex={0} role="group" aria-label={props.title}>
       <table className="t rows">
         <thead>
           <tr>
-            <th scope="col" />
+            <th scope="col">{t("items.when")}</th>
             {props.lines.map((one) => (
               <th key={one.label} scope="col" className="num">
                 {one.label}

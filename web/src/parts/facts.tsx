@@ -77,7 +77,9 @@ export function Facts({ job }: { job: JobWhole }) {
       {job.failure?.traceback && (
         <details className="trace">
           <summary>{t("facts.trace")}</summary>
-          <pre>{job.failure.traceback}</pre>
+          <pre tabIndex={0} role="group" aria-label={t("facts.trace")}>
+            {job.failure.traceback}
+          </pre>
           <p className="small dim">
             <Link to="/jobs" search={{ q: word("error", job.failure.fingerprint) }}>
               {t("facts.alike")}

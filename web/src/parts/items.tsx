@@ -125,7 +125,7 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
                   <span className="dim">–</span>
                 )}
                 {item.error_type && <span className="dim"> {item.error_type}</span>}
-                {item.loop && <span className="dim"> · {item.loop}</span>}
+                {item.loop && item.loop !== "items" && <span className="dim"> · {item.loop}</span>}
               </td>
               <td className="num nowrap dim" data-th={t("items.when")}>
                 {moment(item.at)}
