@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OPEN_FOR = timedelta(days=30)  # jobs that were made before are history
 MISSED_FOR = timedelta(days=1)
 QUESTIONS = 50
-LEFT = 500  # jobs of a status
+LEFT = 250  # jobs of a status
 MOST = 100
 # Missed because somebody or the program wanted it so.
 MEANT = frozenset({"paused", "overlap", "complete already"})
@@ -57,7 +57,8 @@ def of_jobs(conn: Connection, now: datetime) -> list[Need]:
     for one in left:
         together[one.status, one.task, one.fingerprint].append(one)
     full = {status for status in failures.FAILING if sum(one.status == status for one in left) == LEFT}
-    return [_of_alike(found, more=found[0].status in full) for found in together.values()]
+    latest = sorted(together.values(), key=lambda alike: max(one.at for one in alike), reverse=True)
+    return [_of_alike(found, more=found[0].status in full) for found in latest[:MOST]]
 
 
 def _of_alike(found: Sequence[Left], *, more: bool) -> Need:
