@@ -118,6 +118,18 @@ def test_what_opens_on_a_page_has_no_barriers(place, browse, barriers, jobs_of, 
     assert barriers(page) == []
 
 
+def test_the_states_of_the_overview_stand_in_a_row_without_holes(place, browse, jobs_of):
+    page = browse(f"{place.address}#/", viewport={"width": 1280, "height": 800})
+    page.locator(".facts a.zero").first.wait_for()
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('.facts, .facts a')].map(one => one.getBoundingClientRect()).map(one => [one.top, one.right])"
+    )
+    (_, end), *tiles = boxes
+    rows = {top: max(right for other, right in tiles if other == top) for top, _ in tiles}
+    assert len(rows) == (1 if len(tiles) <= 8 else 2)
+    assert all(end - right < 3 for right in rows.values())
+
+
 @pytest.mark.parametrize(("where", "shown"), [("#/jobs", "tbody tr"), ("#/", ".chart-box canvas")])
 def test_the_first_load_is_small(place, chromium, jobs_of, where, shown):
     """All of the console's files that a browser which has none of them fetches for a page, as they come over the line."""

@@ -133,7 +133,7 @@ function LiveMark() {
   const live = useLive();
   const text = {
     live: t("live.on"),
-    held: t("live.held", { n: live.waiting }),
+    held: t(live.waiting ? "live.held" : "live.held.none", { n: live.waiting }),
     lost: t("live.lost", { at: live.since ? clock(live.since) : "–" }),
     starting: t("live.starting"),
   }[live.state];

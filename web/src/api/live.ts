@@ -153,7 +153,7 @@ function lost(code: number): void {
   const now = live.get();
   if (now.state !== "lost") live.set({ state: "lost", waiting: 0, since: heard || Date.now() });
   if (code === LOGGED_OUT) void client?.invalidateQueries({ queryKey: ["me"] });
-  const wait = Math.min(10_000, 500 * 2 ** tries) * (0.7 + Math.random() * 0.6);
+  const wait = Math.min(5000, 500 * 2 ** tries) * (0.7 + Math.random() * 0.6);
   tries += 1;
   window.setTimeout(connect, wait);
 }

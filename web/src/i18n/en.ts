@@ -805,5 +805,7 @@ export const en = {
   "limit.timeout": "time limit",
   "limit.stall": "limit of silence",
   "limit.cancel": "cancelled",
+  "bulk.says.none": "Nothing will be done with them.",
+  "live.held.none": "Updates held",
   "strip.title": "{task} · coverage",
 };

@@ -810,6 +810,8 @@ export const ru: Texts = {
   "limit.timeout": "предел времени",
   "limit.stall": "предел молчания",
   "limit.cancel": "отмена",
+  "bulk.says.none": "С ними ничего не будет сделано.",
+  "live.held.none": "Обновления придержаны",
   "strip.title": "{task} · покрытие",
 };
 

@@ -128,7 +128,7 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
                 <span className="ell" title={row.source ?? undefined}>
                   {row.source ?? t("coverage.nosource")}
                 </span>
-                <small>{t("coverage.row", { n: row.counts.complete ?? 0, all: grid.columns.length })}</small>
+                <small>{t("coverage.row", { n: row.counts.complete ?? 0, all: allOf(row) })}</small>
               </span>
               {grid.columns.map((column, x) => {
                 const cell = cellAt({ row: y, column: x });
@@ -167,6 +167,11 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
       </div>
     </Card>
   );
+}
+
+/** What there is or should be by now. */
+function allOf(row: Grid["rows"][number]): number {
+  return Object.values(row.counts).reduce((sum, number) => sum + (number ?? 0), row.missing);
 }
 
 function ColumnName({ period, zoom }: { period: string; zoom: Zoom }) {

@@ -39,39 +39,43 @@ export function BulkBar({ jobs, q, all, total, waiting, onAll, onClear, open, on
   const active = jobs.some((job) => !job.finished_at);
   const chosen = all ? { filter: q } : { ids: jobs.map((job) => job.id) };
   return (
-    <section className="bulk" aria-label={t("bulk.label")}>
-      <IconButton icon="x" label={t("bulk.clear")} onClick={onClear} />
-      <div>
-        <p>
-          <b>{all ? t("bulk.all", { count: total.text, n: total.number }) : t("bulk.selected", { n: jobs.length })}</b>{" "}
-          {!all && total.number > jobs.length && (
-            <button type="button" className="link" onClick={onAll}>
-              {t("bulk.selectall", { count: total.text, n: total.number })}
-            </button>
+    <>
+      <section className="bulk" aria-label={t("bulk.label")}>
+        <IconButton icon="x" label={t("bulk.clear")} onClick={onClear} />
+        <div>
+          <p>
+            <b>
+              {all ? t("bulk.all", { count: total.text, n: total.number }) : t("bulk.selected", { n: jobs.length })}
+            </b>{" "}
+            {!all && total.number > jobs.length && (
+              <button type="button" className="link" onClick={onAll}>
+                {t("bulk.selectall", { count: total.text, n: total.number })}
+              </button>
+            )}
+          </p>
+          <p className="say2">{waiting > 0 ? t("bulk.still.waiting", { n: waiting }) : t("bulk.still")}</p>
+        </div>
+        <div className="acts">
+          {(active || all) && (
+            <Button off={!may} onClick={() => onOpen("cancel")}>
+              {t("bulk.cancel")}
+            </Button>
           )}
-        </p>
-        <p className="say2">{waiting > 0 ? t("bulk.still.waiting", { n: waiting }) : t("bulk.still")}</p>
-      </div>
-      <div className="acts">
-        {(active || all) && (
-          <Button off={!may} onClick={() => onOpen("cancel")}>
-            {t("bulk.cancel")}
+          <Button off={!may} onClick={() => onOpen("retry")}>
+            {t("bulk.retry")}
           </Button>
-        )}
-        <Button off={!may} onClick={() => onOpen("retry")}>
-          {t("bulk.retry")}
-        </Button>
-        <Button off={!may} onClick={() => onOpen("rerun_full")}>
-          {t("bulk.full")}
-        </Button>
-        <Button look="primary" press="r" off={!may} onClick={() => onOpen("rerun_failed")}>
-          {failed > 0 && !all ? t("bulk.failed", { n: failed, items: num(failed) }) : t("bulk.failed.plain")}
-        </Button>
-      </div>
+          <Button off={!may} onClick={() => onOpen("rerun_full")}>
+            {t("bulk.full")}
+          </Button>
+          <Button look="primary" press="r" off={!may} onClick={() => onOpen("rerun_failed")}>
+            {failed > 0 && !all ? t("bulk.failed", { n: failed, items: num(failed) }) : t("bulk.failed.plain")}
+          </Button>
+        </div>
+      </section>
       {open && may && (
         <BulkDialog key={open} name={open as Name} chosen={chosen} onClose={() => onOpen(null)} onDone={onClear} />
       )}
-    </section>
+    </>
   );
 }
 
@@ -102,7 +106,9 @@ function BulkDialog({
   return (
     <ActionDialog
       title={tWord("bulk.title", name)}
-      says={found ? t("bulk.says", { n: found.acts, all: found.jobs }) : t("bulk.counting")}
+      says={
+        found ? t(found.acts ? "bulk.says" : "bulk.says.none", { n: found.acts, all: found.jobs }) : t("bulk.counting")
+      }
       verb={found ? tWord("bulk.verb", name, { n: found.acts }) : tWord("bulk.title", name)}
       danger={name === "cancel"}
       off={!found || found.acts === 0}

@@ -86,7 +86,7 @@ export function ScheduleDialog({ one, onClose }: { one?: ScheduleShape; onClose:
     fields.rule.trim() !== "" && !bad && (one !== undefined || (fields.name.trim() !== "" && fields.task !== ""));
   return (
     <ActionDialog
-      title={t(one ? "schedule.edit" : "schedules.add").replace("…", "")}
+      title={`${t(one ? "schedule.edit" : "schedules.add").replace("…", "")} ${one?.name ?? ""}`}
       says={t(one ? "schedule.edit.words" : "schedules.add.words")}
       verb={t(one ? "schedule.keep" : "schedules.add.verb")}
       off={!ready}
