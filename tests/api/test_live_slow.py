@@ -203,7 +203,7 @@ def test_a_look_that_was_held_up_once_keeps_nobody_waiting_and_what_is_slow_is_l
     rests = []
 
     class Looks(hub.Repeated):
-        took = [0.01, 0.3, 0.01, 0.3, 0.4, 0.5]  # seconds
+        took = [0.3, 0.01, 0.3, 0.01, 0.3, 0.4, 0.5]  # seconds
 
         async def look(self):
             return self.took[len(rests)]
@@ -215,7 +215,7 @@ def test_a_look_that_was_held_up_once_keeps_nobody_waiting_and_what_is_slow_is_l
 
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(Looks(None, 0.25)._repeat())
-    assert rests == [0.25, 0.25, 0.25, 0.25, 3.0, 4.0]
+    assert rests == [0.25, 0.25, 0.25, 0.25, 0.25, 3.0, 4.0]
 
 
 def test_topics_are_named_and_limited():

@@ -164,12 +164,12 @@ class Repeated:
             self._task = None
 
     async def _repeat(self) -> None:
-        before = float("inf")
+        before = 0.0
         while True:
             began = time.monotonic()
             try:
                 took = await self.look()
-                # One that was held up, by a busy machine say, is no measure of what looking costs.
+                # One that was held up, by a busy machine say, or the first, is no measure of what looking costs.
                 least, before = SHARE * min(took, before), took
             except JobTrailError as error:
                 least = max(SHARE * (time.monotonic() - began), AFTER_FAILURE)
