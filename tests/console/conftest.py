@@ -87,6 +87,7 @@ def _is_problem(message) -> bool:
     return message.type == "error" and "Failed to load resource" not in message.text and "WebSocket" not in message.text
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     """One process for all of them: two browsers at once are too much for two cores."""
     for item in items:
