@@ -88,3 +88,8 @@ export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** For the next press: what was refused may be sent otherwise; what perhaps was done must be found again. */
+export function keyAfter(key: string, error: unknown): string {
+  return error instanceof Problem && error.status > 0 && error.status < 500 ? newKey() : key;
+}

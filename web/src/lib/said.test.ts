@@ -8,8 +8,8 @@ describe("a sentence of the server", () => {
   it("is told in the language of the reader, with its numbers", () => {
     expect(tell("its worker was silent for 17 s")).toBe("исполнитель молчал 17 с");
     expect(tell("1,024 of 2,000 items failed")).toMatch(/^1\s024 из 2\s000 элементов с ошибкой$/);
-    expect(tell("killed its worker 3 times (its worker's process 7 is gone)")).toBe(
-      "3 раза погубило исполнителя (процесса исполнителя 7 больше нет)",
+    expect(tell("killed its worker 3 times (its worker's process 2438 is gone)")).toBe(
+      "3 раза погубило исполнителя (процесса исполнителя 2438 больше нет)",
     );
     expect(tell("is running")).toBe("сейчас «<running>»");
     expect(tell("constructor")).toBe("constructor");

@@ -7,6 +7,7 @@ export type Forms = Record<string, string>;
 type Telling = (text: string) => string;
 
 const NUMBER = /^\d[\d,]*(\.\d+)?$/;
+const COUNTED = new Set(["n", "all", "failed"]); // other digits are names: of processes, say
 const HOLE = /\\\{(\w+)\\\}/g;
 
 /** What tells a sentence: each part between semicolons by its form, what stands in its holes likewise, or by `words`. */
@@ -32,7 +33,11 @@ export function teller(forms: Forms, lang: Lang, words: Record<string, Telling>)
     Object.fromEntries(
       Object.entries(holes).map(([name, part]) => [
         name,
-        words[name] ? words[name](part) : NUMBER.test(part) ? Number(part.replaceAll(",", "")) : tell(part),
+        words[name]
+          ? words[name](part)
+          : COUNTED.has(name) && NUMBER.test(part)
+            ? Number(part.replaceAll(",", ""))
+            : tell(part),
       ]),
     );
   return tell;

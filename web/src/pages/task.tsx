@@ -1,7 +1,7 @@
 /* Start a job of a task: its arguments as a form, and what it works on. */
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useRef, useState } from "react";
-import { inPath, newKey, post } from "../api/client";
+import { inPath, keyAfter, newKey, post } from "../api/client";
 import { useLook, useMay } from "../api/queries";
 import type { Stored, TaskShape } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -71,7 +71,7 @@ function StartForm({ task }: { task: TaskShape }) {
       else setThere(stored);
     } catch (error) {
       setProblem(error);
-      key.current = newKey();
+      key.current = keyAfter(key.current, error);
     } finally {
       busy.current = false;
     }

@@ -251,7 +251,11 @@ function QueueCard() {
                   {queue.oldest ? span((now - Date.parse(queue.oldest)) / 1000) : <span className="dim">–</span>}
                 </td>
                 <td className="num nowrap" data-th={t("queues.drained")}>
-                  {queue.drained_in === null ? <span className="dim">–</span> : `≈ ${span(queue.drained_in)}`}
+                  {queue.drained_in === null || queue.due === 0 ? (
+                    <span className="dim">–</span>
+                  ) : (
+                    `≈ ${span(queue.drained_in)}`
+                  )}
                 </td>
                 <td
                   data-th={t("queues.workers")}

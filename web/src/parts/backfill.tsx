@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { newKey, post } from "../api/client";
+import { keyAfter, newKey, post } from "../api/client";
 import { useFresh, useMay } from "../api/queries";
 import type { Grid, Plan } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -68,6 +68,7 @@ export function Backfill({ grid, range, onClose }: { grid: Grid; range: Area; on
       void navigate({ to: "/jobs/$id", params: { id: stored.job } });
     } catch (error) {
       setProblem(error);
+      key.current = keyAfter(key.current, error);
     } finally {
       busy.current = false;
     }

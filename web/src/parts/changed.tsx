@@ -1,6 +1,6 @@
 /* Run with changed arguments: the form of the task, filled; what is masked stays what it was. */
-import { useState } from "react";
-import { inPath, post } from "../api/client";
+import { useRef, useState } from "react";
+import { inPath, keyAfter, newKey, post } from "../api/client";
 import { useLook } from "../api/queries";
 import type { JobWhole, Stored, TaskShape } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -27,18 +27,22 @@ export default function ChangedDialog({
   const [reason, setReason] = useState("");
   const [problem, setProblem] = useState<unknown>(null);
   const schema = task.data?.arguments;
+  const key = useRef(newKey());
+  const busy = useRef(false);
   const go = async (args: unknown) => {
+    if (busy.current) return;
+    busy.current = true;
     try {
       const given = withNulls(schema, args);
-      const stored = await post<Stored>(`jobs/${job.id}/rerun`, {
-        mode: "full",
-        args: given,
-        reason: reason.trim() || null,
-      });
+      const told = { mode: "full", args: given, reason: reason.trim() || null };
+      const stored = await post<Stored>(`jobs/${job.id}/rerun`, told, key.current);
       onClose();
       onDone(stored);
     } catch (error) {
       setProblem(error);
+      key.current = keyAfter(key.current, error);
+    } finally {
+      busy.current = false;
     }
   };
   return (

@@ -1,6 +1,6 @@
 /* Dialogs: the browser's own, which keeps the focus in and closes by Escape; and the one that every action goes through. */
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { newKey, Problem } from "../api/client";
+import { keyAfter, newKey, Problem } from "../api/client";
 import { useSpeech } from "../i18n";
 import { Button, IconButton } from "./basic";
 import { ProblemNote } from "./problem";
@@ -89,7 +89,7 @@ export function ActionDialog({
       onDone?.(result);
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem(0, "broken", String(error)));
-      if (error instanceof Problem && error.status > 0 && error.status < 500) key.current = newKey();
+      key.current = keyAfter(key.current, error);
       setBusy(false);
     }
   };

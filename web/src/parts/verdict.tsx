@@ -132,7 +132,7 @@ function Going({ job, now }: { job: JobWhole; now: number }) {
         : t("verdict.running");
   return (
     <>
-      <b>{head}</b> {message} {rest !== null ? t("told.left", { span: span(rest) }) : ""}
+      <b>{head}</b> {[message, rest !== null && t("told.left", { span: span(rest) })].filter(Boolean).join(" · ")}
     </>
   );
 }
