@@ -430,8 +430,13 @@ def test_a_log_is_followed_until_somebody_reads_above(place, browse):
     follow = page.get_by_role("button", name="Follow")
     at_end = "pane => pane.scrollHeight > pane.clientHeight + 100 && pane.scrollHeight - pane.scrollTop - pane.clientHeight < 60"
     place.wait("the newest lines are shown", lambda: log.evaluate(at_end))
-    log.hover()
-    place.wait("it stands still", lambda: page.mouse.wheel(0, -300) or follow.get_attribute("aria-pressed") == "false")
+
+    def read_above():
+        log.hover()  # each time: the page grows above it
+        page.mouse.wheel(0, -300)
+        return follow.get_attribute("aria-pressed") == "false"
+
+    place.wait("it stands still", read_above)
     lines = log.evaluate("pane => pane.scrollHeight")
     place.wait("more has come", lambda: log.evaluate("pane => pane.scrollHeight") > lines)
     assert not log.evaluate(at_end)
