@@ -197,11 +197,15 @@ function Lines({ records, wanted, follow, onFollow, gap, dropped }: LinesProps) 
     const end = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 30;
     if (follow && !end) onFollow(false);
   };
+  // Who reads above says so by wheel or key; a scroll alone may be ours.
+  const above = (up: boolean) => up && follow && onFollow(false);
   return (
     <div
       className="log"
       ref={box}
       onScroll={scrolled}
+      onWheel={(event) => above(event.deltaY < 0)}
+      onKeyDown={(event) => above(["ArrowUp", "PageUp", "Home"].includes(event.key))}
       tabIndex={0}
       role="log"
       aria-label={t("log.title")}
