@@ -10,7 +10,7 @@ import warnings
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from zlib import crc32
 
 from api_app import LOOKS, OPEN, OURS, add_tasks
@@ -282,6 +282,9 @@ class Asking:
             return answer.status_code == 413 or answer.json()["code"] != "invalid-request"
         if kind in {"AllowHeaderMismatch", "UnsupportedMethodResponse"}:  # "tasks" may be a unit, "a/pause" a schedule
             return len({route.path for route in self.world.routes(answer.request.method, answer.request.url)}) > 1
+        names = [name for name, _ in parse_qsl(urlsplit(answer.request.url).query, keep_blank_values=True)]
+        if kind == "AcceptedNegativeData" and len(names) != len(set(names)):  # of what is said twice the last counts
+            return True
         # An empty file is one.
         return kind == "AcceptedNegativeData" and case.operation.label == "POST /api/files" and not answer.request.body
 
