@@ -25,12 +25,15 @@ def from_environment() -> JobTrail:
 
 
 def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
-    """Load one month; its beginning stands in the diary."""
+    """Load one month; its beginning stands in the diary, its end waits for the gate."""
     diary = os.environ.get("FILLING_DIARY")
     if diary:
         with open(diary, "a") as file:
             file.write(f"{ctx.source} {ctx.period} {ctx.job} {ctx.run_no}\n")
     time.sleep(seconds)
+    gate, shut = os.environ.get("FILLING_GATE"), time.monotonic() + 60
+    while gate and not os.path.exists(gate) and time.monotonic() < shut:
+        time.sleep(0.01)
     if airport == "nowhere":
         message = "there is no such airport"
         raise LookupError(message)

@@ -133,12 +133,16 @@ def test_pressed_twice_it_says_so(jt):
     assert (other.code, "has an active job with other arguments" in other.err) == (1, True)
 
 
-def test_cancelled_it_says_what_goes_on(jt, jobs):
-    parent = jobs.backfill("load", first="2013-01", last="2013-04", sources="s", args={"airport": "x", "seconds": 1.5})
+def test_cancelled_it_says_what_goes_on(jt, jobs, monkeypatch, tmp_path):
+    gate = tmp_path / "gate"
+    monkeypatch.setenv("FILLING_GATE", str(gate))
+    parent = jobs.backfill("load", first="2013-01", last="2013-04", sources="s", args={"airport": "x"})
     with working(jobs, slots=1):
         until("one has begun", lambda: jobs.find("task:load status:running"))
         until("it sleeps", lambda: parent.refresh().status == "pending")
         answer = jt("cancel", parent.id)
+        gate.touch()
+        until("the one that had begun has ended", lambda: not jobs.find("task:load status:running"))
     assert "is cancelled; the one unit that had begun goes on: cancelled" in answer.out
     states = sorted(str(job.status) for job in jobs.find("task:load"))
     assert states == ["cancelled", "cancelled", "cancelled", "completed"]
