@@ -72,6 +72,18 @@ def _sendable(value: Any) -> Any:
     return value
 
 
+MAY_BE_REPEATED = 3  # tests of one run, where `--reruns` allows it
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run in which many tests pass only at their second try has failed."""
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and len(reporter.stats.get("rerun", [])) > MAY_BE_REPEATED and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.write_line(f"\nmore than {MAY_BE_REPEATED} tests passed only at their second try: something is wrong")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line that says what was skipped, and why."""
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
