@@ -14,6 +14,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: "es2022",
     chunkSizeWarningLimit: 700,
+    // What most pages share comes in one file, for each file is a way to the server and back.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "base", minShareCount: 5 }] } } },
   },
   server: { proxy: { "/api": { target: server, ws: true, changeOrigin: false } } },
 });

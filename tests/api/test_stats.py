@@ -158,6 +158,35 @@ def test_what_is_settled_is_not_read_again(app_jobs):
     assert [point.finished for point in again.points][-30:] == [point.finished for point in first.points][-30:]
 
 
+def test_what_may_have_changed_is_read_again_part_by_part_and_all_of_it_in_the_end(app_jobs, monkeypatch):
+    for n in range(40):
+        put(app_jobs, "add", timedelta(minutes=10 + n))
+    clock, looked, original = [1000.0], [], series._look
+    monkeypatch.setattr(series.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(series, "_look", lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task))
+    reader, at = series.Series(), app_jobs.store.now()
+
+    def tell(later):
+        looked.clear()
+        clock[0] += later
+        with app_jobs.store.read() as conn:
+            points = reader.read(conn, at, seconds=3600).points
+        return set(looked), sum(sum(point.finished.values()) for point in points)
+
+    everything, _ = tell(0)
+    assert tell(series.NEW_FOR / 2)[0] == set()
+    end = {"status": "completed", "started_at": at - HOUR / 6, "finished_at": at - HOUR / 12, "run_no": 1}
+    app_jobs.store.write(lambda conn: conn.execute(update(tables.jobs).values(end)))
+    first, seen = tell(series.OPEN_FOR)
+    second, seen_later = tell(series.NEW_FOR / 2)
+    assert 0 < seen < 40
+    assert len(first) <= series.AGAIN + 2  # and the newest, which are read every time
+    assert second
+    assert not first & second
+    assert seen_later == 40
+    assert tell(series.SETTLED_FOR * series.PATIENCE)[0] == everything
+
+
 # -- what needs a person -------------------------------------------------------------------------------
 
 

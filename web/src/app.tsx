@@ -9,6 +9,7 @@ import {
   RouterProvider,
 } from "@tanstack/react-router";
 import { Problem } from "./api/client";
+import { askForJobs, askForOverview, askWhoIAm } from "./api/queries";
 import { Gone } from "./parts/gone";
 import { Shell } from "./shell";
 
@@ -44,14 +45,25 @@ function words<K extends string>(...keys: K[]) {
     ) as Words<K>;
 }
 
-const root = createRootRoute({ component: Shell, notFoundComponent: () => <Gone />, errorComponent: Gone });
+const root = createRootRoute({
+  loader: () => askWhoIAm(client),
+  component: Shell,
+  notFoundComponent: () => <Gone />,
+  errorComponent: Gone,
+});
 const at = <P extends string>(path: P) => ({ getParentRoute: () => root, path });
 
 const routeTree = root.addChildren([
-  createRoute({ ...at("/"), component: lazyRouteComponent(() => import("./pages/overview"), "Overview") }),
+  createRoute({
+    ...at("/"),
+    loader: () => askForOverview(client),
+    component: lazyRouteComponent(() => import("./pages/overview"), "Overview"),
+  }),
   createRoute({
     ...at("/jobs"),
     validateSearch: words("q"),
+    loaderDeps: ({ search }) => ({ q: search.q ?? "" }),
+    loader: ({ deps }) => askForJobs(client, deps.q),
     component: lazyRouteComponent(() => import("./pages/jobs"), "Jobs"),
   }),
   createRoute({
@@ -94,7 +106,7 @@ const routeTree = root.addChildren([
   }),
 ]);
 
-const router = createRouter({
+export const router = createRouter({
   routeTree,
   history: createHashHistory(),
   parseSearch: readSearch,

@@ -2,11 +2,14 @@
 import "./styles/index.css";
 import { createRoot } from "react-dom/client";
 import { begin } from "./api/live";
-import { App, client } from "./app";
+import { firstAnswers } from "./api/queries";
+import { App, client, router } from "./app";
 import { speak, wanted } from "./i18n";
 import { applyTheme } from "./lib/theme";
 
 applyTheme();
+void router.load(); // the page's file and its first answers come while the language does
 await speak(wanted());
 createRoot(document.getElementById("root")!).render(<App />);
+await firstAnswers(client);
 begin(client);

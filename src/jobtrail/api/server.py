@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Match, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from jobtrail.store import workers
 
 from . import description, problems
 from .access import Access
+from .assets import Assets
 from .desk import Desk
 from .guard import ANYONE, Guard, needs
 
@@ -115,19 +114,9 @@ def _add_console(app: FastAPI) -> None:
         return HTMLResponse(index.read_text("utf-8").replace("<head>", base, 1), headers={"Cache-Control": "no-cache"})
 
     if (STATIC / "assets").is_dir():
-        files = needs(ANYONE)(GZipMiddleware(_Assets(directory=STATIC / "assets"), compresslevel=6))
+        files = needs(ANYONE)(Assets(STATIC / "assets"))
         app.router.routes.append(Mount("/assets", files, name="assets"))
     app.router.routes.append(_Page("/{path:path}", page, name="console", include_in_schema=False))
-
-
-class _Assets(StaticFiles):
-    """Files whose names change with what is in them, so that a browser need not ask twice."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """Kept for a year."""
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
 
 
 class _Page(Route):

@@ -79,7 +79,9 @@ def listen(host: str, port: int) -> socket.socket:
     """
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Only where the protocol is named does asyncio send at once; else the second piece of an answer waits for the
+    # acknowledgement of the first, 40 ms.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         if hasattr(socket, "TCP_USER_TIMEOUT"):

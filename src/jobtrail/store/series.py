@@ -38,6 +38,8 @@ LATELY = 300  # seconds
 STEPS = (10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800)  # seconds
 KEPT = 2_000  # strata that are remembered
 SETTLED_FOR, OPEN_FOR, NEW_FOR = 300.0, 15.0, 1.0  # seconds for which a stratum is not read again
+AGAIN = 2 * AT_ONCE  # strata that are read again for one telling, those first that were read the longest ago
+PATIENCE = 4  # times as long a stratum waits for that at most
 _FINAL = frozenset(status.value for status in FINAL)
 
 
@@ -180,7 +182,7 @@ class Series:
     ) -> dict[int, _Stratum]:
         at = time.monotonic()
         wanted = list(places)
-        missing = [place for place in wanted if not self._is_good((task, step, place), at)]
+        missing = self._to_read({place: self._strata.get((task, step, place)) for place in wanted}, at)
         for begin in range(0, len(missing), AT_ONCE):
             for place, (number, rows) in _look(conn, step, missing[begin : begin + AT_ONCE], task).items():
                 settled = all(row.status in _FINAL for row in rows)
@@ -192,9 +194,18 @@ class Series:
             self._strata.popitem(last=False)
         return found
 
-    def _is_good(self, key: tuple[str | None, int, int], at: float) -> bool:
-        known = self._strata.get(key)
-        return known is not None and at - known.read_at < known.good_for
+    @staticmethod
+    def _to_read(known: Mapping[int, _Stratum | None], at: float) -> list[int]:
+        """What is not known or too old, and a part of what may have changed: all at once would take long."""
+        must: list[int] = []
+        may: list[tuple[float, int]] = []
+        for place, one in known.items():
+            age = float("inf") if one is None else at - one.read_at
+            if one is None or age >= one.good_for * (PATIENCE if one.good_for > NEW_FOR else 1):
+                must.append(place)
+            elif age >= one.good_for:
+                may.append((one.read_at, place))
+        return must + [place for _, place in sorted(may)[:AGAIN]]
 
 
 def _look(conn: Connection, step: int, places: Sequence[int], task: str | None) -> dict[int, tuple[int, list[_Seen]]]:

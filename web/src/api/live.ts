@@ -27,6 +27,7 @@ const LOGGED_OUT = 4401;
 
 const live = value<LiveState>({ state: "starting", waiting: 0, since: null });
 export const pace = value<number>(SOON);
+export const begun = value(false);
 
 const topics = new Map<string, { topic: string; words: Words; watchers: number }>();
 const bells = new Map<string, number>();
@@ -100,6 +101,7 @@ function ring(name: string): void {
 export function begin(queries: QueryClient): void {
   if (client) return;
   client = queries;
+  begun.set(true);
   connect();
   document.addEventListener("visibilitychange", () => {
     if (document.hidden || !missed) return;

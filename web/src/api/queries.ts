@@ -1,9 +1,57 @@
 /* What pages ask for, under the names by which live news makes it fresh again. */
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
+import { withKey } from "../lib/filter";
 import { get, type Query } from "./client";
-import { pace } from "./live";
-import type { Me, Now } from "./types";
+import { begun, pace } from "./live";
+import type { JobCounts, JobPage, Me, Now } from "./types";
+
+export const PAGE = 50; // jobs
+
+const look = <T>(path: string, query: Query = {}) => ({
+  queryKey: [path, query],
+  queryFn: ({ signal }: { signal: AbortSignal }) => get<T>(path, query, signal),
+});
+
+const ME = {
+  queryKey: ["me"],
+  queryFn: ({ signal }: { signal: AbortSignal }) => get<Me>("me", {}, signal),
+  staleTime: 60_000,
+};
+
+/** Jobs that match, the newest first, page after page. */
+export const jobList = (q: string) => ({
+  queryKey: ["jobs", "list", q],
+  initialPageParam: null as string | null,
+  queryFn: ({ pageParam, signal }: { pageParam: string | null; signal: AbortSignal }) =>
+    get<JobPage>("jobs", { q, before: pageParam, limit: PAGE, count: pageParam === null }, signal),
+  getNextPageParam: (page: JobPage) => page.next,
+});
+
+/** How many jobs are in each state, of those that match but for their state. */
+export const jobCounts = (q: string) => {
+  const rest = withKey(q, "status", []);
+  return {
+    queryKey: ["facets", rest],
+    queryFn: ({ signal }: { signal: AbortSignal }) => get<JobCounts>("jobs/counts", { q: rest }, signal),
+  };
+};
+
+/* Asked for while the page's file is on its way; the page then finds the answers, or waits for the same ones. */
+
+export function askWhoIAm(client: QueryClient): void {
+  void client.prefetchQuery(ME);
+}
+
+export function askForJobs(client: QueryClient, q: string): void {
+  void client.prefetchInfiniteQuery(jobList(q));
+  void client.prefetchQuery(jobCounts(q));
+}
+
+export function askForOverview(client: QueryClient): void {
+  void client.prefetchQuery(look("stats"));
+  void client.prefetchQuery(look("stats/needs"));
+}
 
 /** A look that is taken again while it is watched: at the pace of the news, and now and then in any case. */
 export function useLook<T>(
@@ -13,8 +61,7 @@ export function useLook<T>(
 ) {
   const steady = pace.use();
   return useQuery({
-    queryKey: [path, query],
-    queryFn: ({ signal }) => get<T>(path, query, signal),
+    ...look<T>(path, query),
     enabled: options.on ?? true,
     placeholderData: options.keep === false ? undefined : keepPreviousData,
     refetchInterval: options.every ?? steady,
@@ -22,7 +69,7 @@ export function useLook<T>(
 }
 
 export function useMe() {
-  return useQuery({ queryKey: ["me"], queryFn: ({ signal }) => get<Me>("me", {}, signal), staleTime: 60_000 });
+  return useQuery(ME);
 }
 
 export function useMay(role: "operator" | "admin"): boolean {
@@ -32,9 +79,22 @@ export function useMay(role: "operator" | "admin"): boolean {
   return mine === "admin" || (role === "operator" && mine === "operator");
 }
 
-/** Numbers beside the names of pages; none where nothing waits. */
+/** Resolves as soon as all that was asked for is answered; it waits two seconds at most. */
+export function firstAnswers(client: QueryClient): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stop();
+      window.clearTimeout(timer);
+      resolve();
+    };
+    const stop = client.getQueryCache().subscribe(() => client.isFetching() === 0 && done());
+    const timer = window.setTimeout(done, 2000);
+  });
+}
+
+/** Numbers beside the names of pages; none where nothing waits. The page itself comes before them. */
 export function useCounts(): { questions: number; failed: number } {
-  const stats = useLook<Now>("stats");
+  const stats = useLook<Now>("stats", {}, { on: begun.use() });
   return { questions: stats.data?.questions ?? 0, failed: stats.data?.status.failed?.number ?? 0 };
 }
 

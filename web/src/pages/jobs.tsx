@@ -2,9 +2,9 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { get } from "../api/client";
 import { hold, useTopic } from "../api/live";
-import type { JobLine, JobPage } from "../api/types";
+import { jobList, PAGE } from "../api/queries";
+import type { JobLine } from "../api/types";
 import { useSpeech } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useNow } from "../lib/pulse";
@@ -16,16 +16,10 @@ import { Filter } from "../parts/filter";
 import { JobTable } from "../parts/jobtable";
 import { ProblemNote } from "../parts/problem";
 
-const PAGE = 50;
-
 /** Pages that have been loaded, looked at again together; what is shown stands still while `frozen`. */
 function useJobs(q: string, frozen: boolean) {
   const query = useInfiniteQuery({
-    queryKey: ["jobs", "list", q],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam, signal }) =>
-      get<JobPage>("jobs", { q, before: pageParam, limit: PAGE, count: pageParam === null }, signal),
-    getNextPageParam: (page) => page.next,
+    ...jobList(q),
     placeholderData: (before) => before,
     refetchInterval: 5000,
   });

@@ -1,7 +1,6 @@
 /* How many of what is asked for are in each state; a press asks for that state alone. */
 import { useQuery } from "@tanstack/react-query";
-import { get } from "../api/client";
-import type { JobCounts } from "../api/types";
+import { jobCounts } from "../api/queries";
 import { useSpeech } from "../i18n";
 import { valuesOf, withKey, word } from "../lib/filter";
 import { Icon } from "./basic";
@@ -24,8 +23,7 @@ export function Facets({ q, onChange }: { q: string; onChange: (q: string) => vo
   const rest = withKey(q, "status", []);
   const asked = valuesOf(q, "status");
   const counts = useQuery({
-    queryKey: ["facets", rest],
-    queryFn: ({ signal }) => get<JobCounts>("jobs/counts", { q: rest }, signal),
+    ...jobCounts(q),
     refetchInterval: 10_000,
     placeholderData: (before) => before,
   });
