@@ -31,7 +31,7 @@ async def fetch(app, path, headers=()):
     async def send(message):
         said.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [(name.encode(), value.encode()) for name, value in headers]}
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(name.lower().encode(), value.encode()) for name, value in headers]}
     await app(scope, asyncio.Event().wait, send)
     headers = {name.decode(): value.decode() for name, value in said[0]["headers"]}
     return said[0]["status"], headers, b"".join(message.get("body", b"") for message in said[1:])
