@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -300,6 +301,40 @@ def test_c39_where_two_may_write_at_once_nobody_waits_for_a_chunk(store: Store, 
 
 
 # -- submitters ------------------------------------------------------------------------------------------
+
+
+def test_c39_a_ledger_of_many_items_goes_some_rows_at_a_time(
+    store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of 100,000 items in one transaction kept every other writer of a SQLite database waiting."""
+    monkeypatch.setattr(retention, "ROWS", 10)
+    old(items=["ok"] * 35)
+    old(items=["ok"] * 5)
+    left, write = [make.count(tables.items)], store.write_beside
+
+    def counted(operation: Any) -> Any:
+        found = write(operation)
+        left.append(make.count(tables.items))
+        return found
+
+    monkeypatch.setattr(store, "write_beside", counted)
+    pruned = run_once(store, POLICY, NOW, wait=lambda _: False)
+    assert max(before - after for before, after in pairwise(left)) <= 10
+    assert (left[-1], pruned.total, pruned.ledgers) == (0, 2, 2)
+    assert_no_orphans(store)
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_c39_a_pass_that_ends_within_a_ledger_leaves_it_to_the_next(
+    store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    monkeypatch.setattr(retention, "ROWS", 10)
+    old(items=["ok"] * 35)
+    rests = iter(range(1, 100))
+    run_once(store, POLICY, NOW, wait=lambda _: next(rests) >= after)
+    assert (ids(store), make.count(tables.items)) == (set(), 35 - 10 * after)
+    run_once(store, POLICY, NOW)
+    assert_no_orphans(store)
 
 
 def test_rows_of_processes_without_a_kept_job_go(store: Store, make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, literal, or_, select, text
+from sqlalchemy import delete, literal, or_, select, text, tuple_
 
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import ACTIVE, Outcome, Status
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 CHUNK = 100
+ROWS = 2_000  # of ledgers in one transaction
 REST = 4.0  # times as long as a chunk took
 STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
@@ -162,22 +163,22 @@ def _prune_jobs(
         while after is not None:
             after, removed, ledgers = store.write_beside(_chunk_of_jobs(store, status, edge, after, chunk))
             pruned.jobs[status.value] += removed
-            pruned.ledgers += ledgers
-            if after is not None and pause():
+            if _empty(store, ledgers, pause, pruned) or (after is not None and pause()):
                 return True
     return False
 
 
 def _chunk_of_jobs(store: Store, status: Status, edge: datetime, after: str, chunk: int) -> Any:
-    def operation(conn: Connection) -> tuple[str | None, int, int]:
+    def operation(conn: Connection) -> tuple[str | None, int, set[str]]:
         found = _due(conn, status, edge, after, chunk)
         if not found:
-            return None, 0, 0
+            return None, 0, set()
         # Asked in a second statement, when their rows are locked: who re-runs one of them locks it first.
         kept = _referred_to(conn, [row.id for row in found])
         going = [row for row in found if row.id not in kept]
-        ledgers = _remove(conn, store, going) if going else 0
-        return found[-1].id, len(going), ledgers
+        if going:
+            _remove(conn, store, going)
+        return found[-1].id, len(going), {row.generation or row.id for row in going}
 
     return operation
 
@@ -220,7 +221,7 @@ def _in_open_groups(conn: Connection, ids: list[str]) -> set[str]:
     return set(conn.execute(query.where(group_members.c.job_id.in_(ids), groups.c.finished_at.is_(None))).scalars())
 
 
-def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
+def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> None:
     ids = [row.id for row in going]
     store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, retried_ends(conn, ids)), _ADD_TOTALS)
     for table in _ABOUT_A_JOB:
@@ -228,7 +229,6 @@ def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> int:
     conn.execute(delete(successors).where(successors.c.after.in_(ids)))
     conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
-    return _remove_ledgers(conn, {row.generation or row.id for row in going})
 
 
 def _totals(going: Sequence[Any], retried: Iterable[tuple[str, str, int]]) -> list[tuple[Any, ...]]:
@@ -248,14 +248,36 @@ def _totals(going: Sequence[Any], retried: Iterable[tuple[str, str, int]]) -> li
 # -- ledgers -----------------------------------------------------------------------------------------
 
 
-def _remove_ledgers(conn: Connection, ledgers: set[str]) -> int:
+class _Emptied(NamedTuple):
+    ledgers: int
+    more: bool
+
+
+def _empty(store: Store, ledgers: set[str], pause: Callable[[], bool], pruned: Pruned) -> bool:
+    """Remove what stands in these ledgers, some rows at a time, for one may have millions; True ends the pass.
+
+    The jobs are gone by then. What a crash leaves is found by `_prune_superseded`.
+    """
+    emptied = store.write_beside(partial(_remove_rows, ledgers=ledgers)) if ledgers else _Emptied(0, more=False)
+    pruned.ledgers += emptied.ledgers
+    while emptied.more:
+        if pause():
+            return True
+        emptied = store.write_beside(partial(_remove_rows, ledgers=ledgers))
+    return False
+
+
+def _remove_rows(conn: Connection, ledgers: set[str]) -> _Emptied:
     """Items and steps go when no job has this telling any more and no unfinished unit stands on it."""
-    going = sorted(ledgers - _with_a_job(conn, ledgers))
-    going = sorted(set(going) - _with_an_open_unit(conn, going)) if going else []
+    going = ledgers - _with_a_job(conn, ledgers)
+    going -= _with_an_open_unit(conn, going) if going else set()
+    left = ROWS
     for table in _LEDGERS:
-        if going:
-            conn.execute(delete(table).where(table.c.generation.in_(going)))
-    return len(going)
+        if going and left > 0:
+            key = table.primary_key.columns
+            some = select(*key).where(table.c.generation.in_(sorted(going))).limit(left)
+            left -= conn.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
+    return _Emptied(len(going), left <= 0)
 
 
 def _with_a_job(conn: Connection, ledgers: Iterable[str]) -> set[str]:
@@ -278,10 +300,8 @@ def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[
             with store.read() as conn:
                 found = _generations(conn, table, after, smallest_id(edge), chunk)
                 alone = set(found) - _with_a_job(conn, found) if found else set()
-            if alone:
-                pruned.ledgers += store.write_beside(partial(_remove_ledgers, ledgers=alone))
             after = found[-1] if found else None
-            if after is not None and pause():
+            if _empty(store, alone, pause, pruned) or (after is not None and pause()):
                 return True
     return False
 
