@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import update
@@ -162,7 +163,7 @@ def test_what_may_have_changed_is_read_again_part_by_part_and_all_of_it_in_the_e
     for n in range(40):
         put(app_jobs, "add", timedelta(minutes=10 + n))
     clock, looked, original = [1000.0], [], series._look
-    monkeypatch.setattr(series.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(series, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(series, "_look", lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task))
     reader, at = series.Series(), app_jobs.store.now()
 

@@ -232,6 +232,16 @@ def test_postgresql_that_is_not_there(jt: Command) -> None:
     assert answer.json["findings"][0]["state"] == "wrong"
 
 
+def test_doctor_says_that_nobody_cleans_up_on_postgresql(jt: Command, postgres_url: str) -> None:
+    import psycopg
+
+    assert jt("migrate", "--database", postgres_url).code == 0
+    with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as conn:
+        (is_on,) = conn.execute("SHOW autovacuum").fetchone() or ("",)
+    told = [one["told"] for one in jt("doctor", "--database", postgres_url, "--json").json["findings"]]
+    assert ("autovacuum is off on this server" in told) == (is_on == "off")
+
+
 @pytest.mark.parametrize("address", ["mysql://host/db", "sqlite://", "nonsense"])
 def test_addresses_that_are_none(bare: Command, address: str) -> None:
     assert bare("list", "--database", address).code == 2

@@ -115,6 +115,9 @@ def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
             told = f"{wal.name} has {wal.stat().st_size / 1e9:.1f} GB"
             yield Finding("bloat", NOTE, told, "some program keeps a reading transaction open; end it")
         return
+    if conn.exec_driver_sql("SHOW autovacuum").scalar() == "off":
+        advice = "switch it on, or have VACUUM ANALYZE run every night: without it claims and pages become slower"
+        yield Finding("bloat", NOTE, "autovacuum is off on this server", advice)
     age = conn.exec_driver_sql(
         "SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::float FROM pg_stat_activity "
         "WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()"
