@@ -7,6 +7,7 @@ import { begun, pace } from "./live";
 import type { JobCounts, JobPage, Me, Now } from "./types";
 
 export const PAGE = 50; // jobs
+export const HOURS = "3"; // of the charts, until somebody asks for more
 
 const look = <T>(path: string, query: Query = {}) => ({
   queryKey: [path, query],
@@ -51,6 +52,7 @@ export function askForJobs(client: QueryClient, q: string): void {
 export function askForOverview(client: QueryClient): void {
   void client.prefetchQuery(look("stats"));
   void client.prefetchQuery(look("stats/needs"));
+  void client.prefetchQuery(look("stats/series", { hours: HOURS }));
 }
 
 /** A look that is taken again while it is watched: at the pace of the news, and now and then in any case. */

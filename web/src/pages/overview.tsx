@@ -14,7 +14,8 @@ import { ProblemNote } from "../parts/problem";
 import { StatusTag } from "../parts/status";
 import { Strip } from "../parts/strip";
 
-const Charts = lazy(() => import("../parts/charts"));
+const charts = import("../parts/charts"); // while the rest is drawn
+const Charts = lazy(() => charts);
 const SHOWN = 8;
 const TILES: Status[] = [
   "pending",

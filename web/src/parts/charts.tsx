@@ -1,6 +1,6 @@
 /* How it has gone on: what ended, by outcome; how long jobs waited and ran. */
 import { useMemo, useState } from "react";
-import { useLook } from "../api/queries";
+import { HOURS, useLook } from "../api/queries";
 import type { Series } from "../api/types";
 import { useSpeech } from "../i18n";
 import { ENDS, spreads, stacked, sums } from "../lib/series";
@@ -8,11 +8,11 @@ import { Choice } from "./basic";
 import { Chart } from "./chart";
 import { ProblemNote } from "./problem";
 
-type Hours = "3" | "24" | "168";
+type Hours = typeof HOURS | "24" | "168";
 
 export default function Charts() {
   const { t, tWord, num, span } = useSpeech();
-  const [hours, setHours] = useState<Hours>("3");
+  const [hours, setHours] = useState<Hours>(HOURS);
   const query = useLook<Series>("stats/series", { hours }, { every: 10_000 });
   const points = query.data?.points;
   const drawn = useMemo(() => {
