@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -9,9 +10,9 @@ import pytest
 from sqlalchemy import update
 from trails import *  # noqa: F403 - fixtures
 
-from jobtrail.api import fresh
+from jobtrail.api import desk, fresh
 from jobtrail.job.ids import new_id
-from jobtrail.store import series, tables
+from jobtrail.store import search, series, tables
 from jobtrail.store.search import smallest_id
 from jobtrail.testing import drain
 
@@ -98,6 +99,32 @@ def test_what_was_submitted_and_ended_is_counted_where_it_happened(app_jobs, cli
     assert len(busy) == 1
     assert busy[0]["wait"] == pytest.approx({"p50": 2.0, "p95": 2.0}, abs=0.2)
     assert busy[0]["run"]["p50"] == pytest.approx(10.0, abs=0.2)
+
+
+def test_what_is_very_much_is_not_counted_each_second_and_what_is_little_is(app_jobs, client, monkeypatch):
+    monkeypatch.setattr(desk, "LONG", 5)
+    monkeypatch.setattr(search.in_status, "__defaults__", (4,))
+    add = app_jobs.task_named("add")
+    add.enqueue_many([{"a": 1}] * 5)
+    add.using(queue="slow").enqueue(a=1)
+    for _ in range(2):
+        ended(app_jobs, timedelta(seconds=30))
+
+    def told():
+        found, counts = now(client), client.get("/api/jobs/counts").json()
+        assert counts["status"] == found["status"]
+        return {one["queue"]: one["due"] for one in found["queues"]}, found["status"]["pending"], found["status"]["completed"]["number"]
+
+    before = told()
+    assert before == ({"default": 5, "slow": 1}, {"number": 4, "more": True}, 2)
+    add.enqueue(a=1)
+    assert told() == before
+    drain(app_jobs, queues=["default"])
+    add.using(queue="slow").enqueue(a=1)
+    after = told()
+    assert after == ({"slow": 2}, {"number": 4, "more": True}, 4)
+    monkeypatch.setattr(fresh, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + fresh.STEADY_FOR[1]))
+    assert told() == ({"slow": 2}, {"number": 2, "more": False}, 4)
 
 
 def test_how_many_wait_and_run_is_an_average_and_at_the_end_as_it_is(app_jobs, client):

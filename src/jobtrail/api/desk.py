@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from jobtrail.store import stats
+from jobtrail.job.model import Status
+from jobtrail.store import search, stats
 from jobtrail.store.series import Series
 
 from .fresh import Fresh
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 THREADS = 8
 SEARCH_SECONDS = 5.0
+LONG = 1_000  # jobs that wait in a queue
 
 
 @dataclass(slots=True)
@@ -52,9 +55,21 @@ class Desk:
         return self.jobs.store
 
     def waiting(self, conn: Connection, now: datetime) -> list[stats.Waiting]:
-        """What waits in each queue, as it was within this second."""
-        found: list[stats.Waiting] = self.fresh.read("waiting", lambda: stats.waiting(conn, now))
-        return found
+        """What waits in each queue, as it was within this second; where very many do, some seconds ago."""
+        queues: list[str] = self.fresh.read("queues", lambda: stats.waiting_queues(conn))
+        return [
+            self.fresh.read(("waiting", queue), partial(stats.waiting_in, conn, queue, now), _is_long)
+            for queue in queues
+        ]
+
+    def statuses(self, conn: Connection) -> dict[str, search.Counted]:
+        """How many jobs stand in each status, as it was within this second; where it is more than is counted, lately."""
+        return {
+            status.value: self.fresh.read(
+                ("status", status.value), partial(search.in_status, conn, status), operator.attrgetter("more")
+            )
+            for status in Status
+        }
 
     def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
         """How many jobs of each queue ended in a second lately."""
@@ -100,3 +115,7 @@ class Desk:
         """The arguments of a task that are secret because the task says so."""
         found = self.jobs.tasks.find(task)
         return found.secret if found is not None else frozenset()
+
+
+def _is_long(one: stats.Waiting) -> bool:
+    return one.due + one.later >= LONG

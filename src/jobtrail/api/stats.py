@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query
 
-from jobtrail.store import questions, queues, search, series, stats
+from jobtrail.store import questions, queues, series, stats
 
 from . import attention, shapes_watch
 from .guard import needs, routes
@@ -65,7 +65,7 @@ def read_now(conn: Connection, desk: Desk) -> shapes_watch.Now:
     durations = [drained[one.queue] for one in waiting if one.due]
     whole = [one for one in durations if one is not None]
     return shapes_watch.Now(
-        status=shapes_watch.counts(search.status_counts(conn)),
+        status=shapes_watch.counts(desk.statuses(conn)),
         queues=[
             shapes_watch.QueueNow(
                 queue=one.queue, due=one.due, later=one.later, oldest=one.oldest, rate=rates.get(one.queue, 0.0),

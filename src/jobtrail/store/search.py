@@ -298,13 +298,26 @@ def _standing_in(status: Status) -> Any:
     return select(func.count()).select_from(found.limit(bindparam("cap")).subquery())
 
 
-_BY_STATUS = {status.value: _standing_in(status) for status in Status}
+_BY_STATUS = {status: _standing_in(status) for status in Status}
 
 
 def status_counts(conn: Connection, cap: int = COUNT_CAP) -> dict[str, Counted]:
     """How many jobs stand in each status, exact up to ``cap``."""
-    found = {status: conn.execute(query, {"cap": cap + 1}).scalar_one() for status, query in _BY_STATUS.items()}
-    return {status: Counted(min(number, cap), more=number > cap) for status, number in found.items()}
+    return {status.value: in_status(conn, status, cap) for status in Status}
+
+
+def in_status(conn: Connection, status: Status, cap: int = COUNT_CAP) -> Counted:
+    """How many jobs stand in a status, exact up to ``cap``."""
+    number = conn.execute(_BY_STATUS[status], {"cap": cap + 1}).scalar_one()
+    return Counted(min(number, cap), more=number > cap)
+
+
+def asks_for_all(text: str) -> bool:
+    """Does this filter say nothing but of the status?
+
+    Raises: InvalidFilter.
+    """
+    return all(term.key == "status" and not term.negated for term in parse(text).terms)
 
 
 def by_status(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> dict[str, Counted]:

@@ -90,7 +90,7 @@ def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
 
 def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]:
     """What waits in each queue; queues in which nothing does are not named."""
-    return [_waiting(conn, queue, now, cap) for queue in _queues(conn, cap)]
+    return [waiting_in(conn, queue, now, cap=cap) for queue in waiting_queues(conn, cap=cap)]
 
 
 def heads(found: Iterable[Waiting]) -> list[datetime]:
@@ -101,7 +101,7 @@ def heads(found: Iterable[Waiting]) -> list[datetime]:
 def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
     """By queue, since when its longest waiting due job waits; queues without one are not named."""
     found: dict[str, datetime] = {}
-    for queue in _queues(conn, CAP):
+    for queue in waiting_queues(conn):
         first = conn.execute(_first_of_queue, {"queue": queue, "now": now}).scalar()
         if first is not None:
             found[queue] = first
@@ -127,7 +127,7 @@ def _plain(row: Any) -> Any:
 _next_queue = select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > bindparam("queue"))
 
 
-def _queues(conn: Connection, cap: int) -> list[str]:
+def waiting_queues(conn: Connection, *, cap: int = CAP) -> list[str]:
     """Queues in which something waits, each found by one look into the index."""
     found: list[str] = []
     queue: str | None = ""
@@ -139,7 +139,8 @@ def _queues(conn: Connection, cap: int) -> list[str]:
     return found
 
 
-def _waiting(conn: Connection, queue: str, now: datetime, cap: int) -> Waiting:
+def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> Waiting:
+    """What waits in one queue."""
     rows = conn.execute(_look_at_queue, {"queue": queue, "now": now, "cap": cap}).all()
     first = [row.oldest for row in rows if row.oldest is not None and row.oldest <= now]
     due, later = (min(sum(row[place] for row in rows), cap) for place in (0, 1))
