@@ -78,6 +78,7 @@ def test_run_now(jobs):
         {"source": ""},
         {"source": "a\x00"},
         {"labels": {"a": 5}},
+        {"labels": {"a=b": "c"}},
         {"labels": {f"l{n}": "x" for n in range(21)}},
         {"idempotency": "args"},
         {"idempotency": "params"},

@@ -229,6 +229,10 @@ def _labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
     if len(labels) > LABELS_LIMIT:
         message = f"a job has at most {LABELS_LIMIT} labels; {len(labels)} were given"
         raise InvalidOption(message)
+    parted = next((key for key in labels if isinstance(key, str) and "=" in key), None)
+    if parted is not None:
+        message = f"a label's key holds no '=', for label:key=value is how it is searched; it is {parted!r}"
+        raise InvalidOption(message)
     return {name_option("a label's key", key): name_option(f"the label '{key}'", value) for key, value in labels.items()}
 
 
