@@ -407,7 +407,14 @@ def test_what_was_remembered_can_be_forgotten(jt: Command, ran: Make) -> None:
     given = '{"tailnum": "Tail Num", "year": "Built"}'
     jt("answer", ran("columns", "--source", "a"), "--with", given)
     assert jt("show", ran("columns", "--source", "a"), "--json").json["status"] == "completed"
+    (kept,) = jt("questions", "--remembered", "--json").json["remembered"]
+    assert (kept["task"], kept["source"], kept["answer"]) == ("columns", "a", {"tailnum": "Tail Num", "year": "Built"})
+    assert kept["actor"].startswith("person:")
+    shown = jt("questions", "--remembered").out
+    assert all(word in shown for word in ("columns", "Tail Num", "jobtrail forget TASK"))
+    assert jt("questions", "--remembered", "--job", kept["question"]).code == 2
     assert jt("forget", "columns", "--source", "a", "--question", "other").out.startswith("0 answers are forgotten")
     assert jt("forget", "columns", "--source", "a").out == "1 answer is forgotten of columns a\n"
     assert jt("show", ran("columns", "--source", "a"), "--json").json["status"] == "awaiting_mapping"
     assert jt("forget", "columns", "--json").json["forgotten"] == 0
+    assert jt("questions", "--remembered").out == "no answer is remembered\n"

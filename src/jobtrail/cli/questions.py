@@ -39,11 +39,21 @@ def list_questions(
     job: Annotated[
         str | None, typer.Option("--job", metavar="ID", help="All that this job has asked, with the answers.")
     ] = None,
+    remembered: Annotated[
+        bool, typer.Option("--remembered", help="Answers that hold for a task and source, and by whom; see forget.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many to show.")] = 200,
 ) -> None:
     """What waits for an answer, the nearest deadline first."""
+    from jobtrail.errors import UsageError
+
+    if remembered and job is not None:
+        message = "--remembered is about tasks and sources, --job about one job: say one of them"
+        raise UsageError(message)
     jobs = session.open()
-    if job is None:
+    if remembered:
+        _list_remembered(session, jobs, limit)
+    elif job is None:
         _list_open(session, jobs, limit)
     else:
         _list_of_job(session, jobs, job)
@@ -90,6 +100,36 @@ def _print_open(session: Session, found: list[tuple[QuestionRow, Any]], now: dat
             Text(short(about.source, 40)), Text(short(what, 40)), Text(short(row.name, 40)), Text(short(row.text, 300)),
         )  # fmt: skip
     table.show(session.console)
+
+
+def _list_remembered(session: Session, jobs: JobTrail, limit: int) -> None:
+    from jobtrail.job.masking import masked
+    from jobtrail.store import questions
+
+    from .tables import plain_table
+    from .text import moment, short
+
+    jobs.service.make_readable()
+    with jobs.store.read() as conn:
+        found = questions.list_remembered(conn, limit=limit)
+    told = [
+        {"task": row.task, "source": row.source or None, "name": row.name, "question": row.question, "actor": row.actor,
+         "answer": masked(json.loads(row.answer), _marked(jobs, row.task)), "at": row.at.isoformat()}
+        for row in found
+    ]  # fmt: skip
+    if session.as_json:
+        session.json({"remembered": told})
+        return
+    if not found:
+        session.say(("no answer is remembered", "dim"))
+        return
+    table = plain_table("task", "source", "name", "answer", "by", "at", rest="answer")
+    for row, one in zip(found, told, strict=True):
+        answer = json.dumps(one["answer"], ensure_ascii=False)
+        at = moment(row.at, jobs.store.now())
+        table.add_row(*(short(cell, 300) for cell in (row.task, row.source, row.name, answer, row.actor, at)))
+    table.show(session.console)
+    session.say(("to have one asked again: jobtrail forget TASK --source SOURCE", "dim"))
 
 
 def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:

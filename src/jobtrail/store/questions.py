@@ -134,6 +134,12 @@ def remembered_for(conn: Connection, task: str, source: str | None, name: str, d
     return None if row is None else (row.answer, row.question)
 
 
+def list_remembered(conn: Connection, *, limit: int = 200) -> list[Any]:
+    """What is remembered, by task, source and name of the question: with answer, actor, question and at."""
+    query = select(remembered).order_by(remembered.c.task, remembered.c.source, remembered.c.name).limit(limit)
+    return list(conn.execute(query))
+
+
 # -- reading -----------------------------------------------------------------------------------------
 
 
