@@ -12,6 +12,7 @@ from jobtrail import Context, JobTrail, Partial
 from jobtrail.store import tokens
 
 SCRIPT = "\"'><img src=x onerror='window.taken=1;alert(1)'><script>window.taken=1</script>&amp;?#%2e${1}"
+LABEL = "\"'><script>Object.defineProperty(window,'taken',{value:1})</script>&amp;?#%2e${1}"  # a label's key has no equals sign
 FILE = "<img src=x onerror='window.taken=1'>.csv"  # a file's name has no slash
 FORM = {
     "title": SCRIPT,
@@ -67,7 +68,7 @@ def application(database: str) -> JobTrail:
 def fill(database: str, folder: Path) -> dict[str, str]:
     """A job of each kind, and a token; the ids of the jobs."""
     (folder / FILE).write_text(SCRIPT)
-    said = {"labels": {SCRIPT: SCRIPT, "tenant": SCRIPT}, "context": {SCRIPT: [SCRIPT]}, "reason": SCRIPT, "actor": f"person:{SCRIPT}"}
+    said = {"labels": {LABEL: SCRIPT, "tenant": SCRIPT}, "context": {SCRIPT: [SCRIPT]}, "reason": SCRIPT, "actor": f"person:{SCRIPT}"}
     with closing(application(database)) as here:
         says_, fails_, asks_ = (here.task_named(name).using(source=SCRIPT, **said) for name in NAMES)
         args = {"text": SCRIPT, "more": {SCRIPT: SCRIPT}}

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import console_site as site
 import pytest
-from script_app import FILE, NAMES, SCRIPT, fill
+from script_app import FILE, LABEL, NAMES, SCRIPT, fill
 
 pytestmark = pytest.mark.timeout(300)  # a browser on a busy machine
 
@@ -16,7 +16,7 @@ PLAN = {"name": SCRIPT, "task": SCRIPT, "rule": "0 3 * * *", "source": SCRIPT, "
 PAGES = {
     "/": [f"jobs of {NAMES[1]} failed", f"jobs of {SCRIPT} came in only partly"],
     "/jobs": [FILE, NAMES[2]],
-    "/jobs/{period}": [f"{SCRIPT}={SCRIPT}", "1 failed", NAMES[1]],
+    "/jobs/{period}": [f"{LABEL}={SCRIPT}", "1 failed", NAMES[1]],
     "/jobs/{file}": [FILE],
     "/jobs/{failed}": [f"{SCRIPT}: {SCRIPT}", "Traceback (most recent call last)"],
     "/jobs/{form}": ["It asks:"],
