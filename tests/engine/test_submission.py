@@ -79,6 +79,7 @@ def test_run_now(jobs):
         {"source": "a\x00"},
         {"labels": {"a": 5}},
         {"labels": {"a=b": "c"}},
+        {"labels": ["a"]},
         {"labels": {f"l{n}": "x" for n in range(21)}},
         {"idempotency": "args"},
         {"idempotency": "params"},

@@ -289,6 +289,8 @@ def test_a_beat_entry_whose_task_is_not_there_is_named(ticking):
         ("0 3 * * *", {"if_done": "raise"}, InvalidOption, "if_done must be one of run, skip"),
         ("0 3 * * *", {"name": ""}, InvalidOption, "the name of a schedule must be a printable text"),
         ("0 3 * * *", {"labels": {"k": 5}}, InvalidOption, "the label 'k'"),
+        ("0 3 * * *", {"labels": {"k=v": "w"}}, InvalidOption, "a label's key holds no '='"),
+        ("0 3 * * *", {"labels": ["k"]}, InvalidOption, "at most 20 labels, texts by name"),
     ],
 )
 def test_wrong_input_is_refused_where_it_is_declared(tmp_path, rule, options, error, sentence):

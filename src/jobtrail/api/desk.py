@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 THREADS = 8
 SEARCH_SECONDS = 5.0
-LONG = 1_000  # jobs that wait in a queue
+LONG = 10_000  # jobs that wait in a queue
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from jobtrail.job.model import FileInput, NewJob
 from jobtrail.job.moment import in_our_time
 from jobtrail.job.period import Period
 from jobtrail.job.retry import coerce_retry
-from jobtrail.job.task import choice_option, name_option, priority_option, seconds_option
+from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, seconds_option
 from jobtrail.job.unit import unit_of
 from jobtrail.store.submissions import PLAIN, Rules
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 carried: ContextVar[dict[str, str] | None] = ContextVar("jobtrail_carried", default=None)
 IF_ACTIVE = ("same", "raise", "queue")
 IF_DONE = ("run", "skip", "raise")
-LABELS_LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, 
     period = _period(using, task)
     source = None if using.source is None else name_option("source", using.source)
     unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None)
-    labels = _labels(using.labels)
+    labels = labels_option(using.labels or {}) or None
     new = replace(
         _template(task, submitter, text),
         queue=name_option("queue", using.queue) if using.queue is not None else task.queue,
@@ -221,19 +220,6 @@ def _options(using: Using) -> str | None:
     if trace is not None:
         options["trace"] = trace
     return dumps(options) if options else None
-
-
-def _labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
-    if not labels:
-        return None
-    if len(labels) > LABELS_LIMIT:
-        message = f"a job has at most {LABELS_LIMIT} labels; {len(labels)} were given"
-        raise InvalidOption(message)
-    parted = next((key for key in labels if isinstance(key, str) and "=" in key), None)
-    if parted is not None:
-        message = f"a label's key holds no '=', for label:key=value is how it is searched; it is {parted!r}"
-        raise InvalidOption(message)
-    return {name_option("a label's key", key): name_option(f"the label '{key}'", value) for key, value in labels.items()}
 
 
 def _idempotency(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -16,12 +17,13 @@ from .model import DEFAULT_PRIORITY, DEFAULT_QUEUE, LEAST_URGENT, MOST_URGENT
 from .retry import Retry, coerce_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 EXECUTORS = ("local", "process")
+LABELS_LIMIT = 20
 LEAST_MEMORY = 32 * 1_048_576
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)i?B?\s*", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -227,6 +229,18 @@ def name_option(name: str, value: Any) -> str:
         message = f"{name} must be a printable text of 1 to 200 characters; it is {value!r}"
         raise InvalidOption(message)
     return value
+
+
+def labels_option(labels: Any) -> dict[str, str]:
+    """Labels of a job: at most `LABELS_LIMIT` texts by name, searched as ``label:key=value``."""
+    if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
+        message = f"a job has at most {LABELS_LIMIT} labels, texts by name; {str(labels)[:60]} is not that"
+        raise InvalidOption(message)
+    parted = next((key for key in labels if isinstance(key, str) and "=" in key), None)
+    if parted is not None:
+        message = f"a label's key holds no '=', for label:key=value is how it is searched; it is {parted!r}"
+        raise InvalidOption(message)
+    return {name_option("a label's key", key): name_option(f"the label '{key}'", value) for key, value in labels.items()}
 
 
 def zone_option(value: Any) -> str:

@@ -12,7 +12,7 @@ from jobtrail.errors import InvalidPeriod, InvalidSchedule
 from jobtrail.job.jsonvalue import encode_arguments
 from jobtrail.job.moment import in_our_time
 from jobtrail.job.period import periods_from_rule
-from jobtrail.job.task import choice_option, name_option, priority_option
+from jobtrail.job.task import choice_option, labels_option, name_option, priority_option
 
 from .rules import Rule, parse_rule
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 CATCH_UP = ("one", "all", "skip")
 OVERLAP = ("skip", "queue", "cancel_running", "allow")
 IF_DONE = ("run", "skip")
-LABELS_LIMIT = 20
 DAY = 86_400.0
 LONGEST = 100 * 366 * DAY  # seconds
 NAMES = ("source", "queue")
@@ -167,16 +166,7 @@ def _texts(given: Definition) -> None:
     if not isinstance(given.args, Mapping) or not all(isinstance(key, str) for key in given.args):
         message = f"args of a schedule are the task's arguments by name; {type(given.args).__name__} are none"
         raise InvalidSchedule(message)
-    _labels(given.labels)
-
-
-def _labels(labels: Any) -> None:
-    if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
-        message = f"labels are at most {LABELS_LIMIT} texts by name"
-        raise InvalidSchedule(message)
-    for key, value in labels.items():
-        name_option("a label's key", key)
-        name_option(f"the label '{key}'", value)
+    labels_option(given.labels)
 
 
 def _seconds(name: str, value: Any, least: float) -> float | None:
