@@ -32,10 +32,10 @@ from sqlalchemy import select
 
 from bench.run import postgresql, sqlite
 from jobtrail import JobTrail
+from jobtrail.database import migration, tables
 from jobtrail.job.failure import describe
 from jobtrail.job.period import Period
 from jobtrail.job.unit import unit_of
-from jobtrail.store import migrate, tables
 
 TASKS, SOURCES, ERRORS, CHUNK = 300, 40, 100, 20_000
 MANY_ITEMS = 100_000  # of one job
@@ -323,7 +323,7 @@ def measure(url: str, count: int, items: int, rounds: int) -> None:
     from jobtrail.api.server import create_api
 
     app, begun = application(url), time.monotonic()
-    migrate.upgrade(app.store.database)
+    migration.upgrade(app.store.database)
     if not app.find("", limit=1):
         Filling(app, count, items).run()
         print(f"filled with {count:,} jobs in {time.monotonic() - begun:.0f} s", flush=True)

@@ -16,11 +16,12 @@ from sqlalchemy import delete
 
 from bench.run import postgresql, sqlite
 from jobtrail import JobTrail
+from jobtrail.database import migration
+from jobtrail.database.tables import jobs as job_table
+from jobtrail.database.tables import questions as question_table
 from jobtrail.job.ids import new_id
 from jobtrail.store import jobs as store_jobs
-from jobtrail.store import migrate, questions
-from jobtrail.store.tables import jobs as job_table
-from jobtrail.store.tables import questions as question_table
+from jobtrail.store import questions
 
 CLAIMS = 60
 WAITING = 2000
@@ -80,7 +81,7 @@ def claims(app: JobTrail) -> float:
 def measure(url: str, count: int, rounds: int) -> tuple[float, float]:
     """Medians without and with open questions."""
     app = JobTrail(url)
-    migrate.upgrade(app.store.database)
+    migration.upgrade(app.store.database)
     app.task(name="work")(lambda: None)
     app.task_named("work").enqueue_many({} for _ in range(WAITING))
     without, with_ = [], []

@@ -70,7 +70,7 @@ def application(url: str) -> tuple[JobTrail, Any, Any]:
 
 async def work(url: str) -> None:
     """One worker process, until it is stopped."""
-    from jobtrail.engine.life import speed_up_switches
+    from jobtrail.worker.session import speed_up_switches
 
     app, _, _ = application(url)
     app.service.make_ready()

@@ -15,9 +15,9 @@ from typing import Any
 
 from bench.run import DATABASES
 from jobtrail import JobTrail
-from jobtrail.schedules.firing import Firing
+from jobtrail.database import tables
+from jobtrail.schedules.dispatcher import Firing
 from jobtrail.schedules.scheduler import Beside
-from jobtrail.store import tables
 
 
 def application(url: str, number: int, rule: str) -> JobTrail:

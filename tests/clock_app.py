@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from jobtrail import JobTrail
-from jobtrail.schedules.rules import calendar
+from jobtrail.schedules.rules.rules import calendar
 
 jobs = JobTrail(os.environ.get("CLOCK_URL", "sqlite:///clock.db"), poll_interval=0.2, graceful_shutdown_timeout=2)
 MANY = 1000

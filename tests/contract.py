@@ -21,10 +21,10 @@ from starlette.routing import Match
 from starlette.testclient import TestClient
 
 from jobtrail import Plugin
-from jobtrail.api.access import ROLES
-from jobtrail.api.guard import ANYONE, rule_of
+from jobtrail.api.auth.access import ROLES
+from jobtrail.api.auth.guard import ANYONE, rule_of
+from jobtrail.database.tables import metadata
 from jobtrail.store import tokens
-from jobtrail.store.tables import metadata
 from jobtrail.testing import drain
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from services import database_name
 from sqlalchemy import select
 
 from jobtrail import JobTrail
-from jobtrail.store import migrate, tables
-from jobtrail.store.database import Database
-from jobtrail.store.tables import metadata
+from jobtrail.database import migration, tables
+from jobtrail.database.connection import Database
+from jobtrail.database.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def new_database(postgres_server: str) -> Iterator[Callable[[], str]]:
     with psycopg.connect(postgres_server, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {made[0]}")
     with closing(Database(f"{base}/{made[0]}")) as database:
-        migrate.upgrade(database)
+        migration.upgrade(database)
 
     def make() -> str:
         name = f"{stem}_{len(made)}"
@@ -109,7 +109,7 @@ def postgres_url(_shared_database: str) -> Iterator[str]:
 def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("migrated") / "jobs.db"
     with closing(Database(f"sqlite:///{path}")) as database:
-        migrate.upgrade(database)
+        migration.upgrade(database)
     return path
 
 

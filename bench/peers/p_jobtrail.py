@@ -44,7 +44,7 @@ def setup(v):
 
 
 async def worker(v):
-    from jobtrail.engine.life import speed_up_switches
+    from jobtrail.worker.session import speed_up_switches
 
     app, _ = _application(v)
     app.service.make_ready()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import JobTrail
-    from .engine.context import AsyncContext, Context
-    from .engine.handle import BoundTask, Job
+    from .commands.handles import BoundTask, Job
     from .errors import (
         AlreadyActive,
         AlreadyAnswered,
@@ -42,15 +41,16 @@ if TYPE_CHECKING:
     from .job.period import Period
     from .job.retry import Retry
     from .plugins.plugin import Plugin
-    from .schedules.rules import calendar, cron, every
+    from .runtime.context import AsyncContext, Context
+    from .schedules.rules.rules import calendar, cron, every
 
 __version__ = "0.1.0"
 
 # Where the names are; they are loaded when they are asked for, so that `jobtrail --help` need not wait for a database library.
 _HOMES = {
     ".app": ("JobTrail",),
-    ".engine.context": ("AsyncContext", "Context"),
-    ".engine.handle": ("BoundTask", "Job"),
+    ".runtime.context": ("AsyncContext", "Context"),
+    ".commands.handles": ("BoundTask", "Job"),
     ".errors": (
         "AlreadyActive",
         "AlreadyAnswered",
@@ -84,7 +84,7 @@ _HOMES = {
     ".job.period": ("Period",),
     ".job.retry": ("Retry",),
     ".plugins.plugin": ("Plugin",),
-    ".schedules.rules": ("calendar", "cron", "every"),
+    ".schedules.rules.rules": ("calendar", "cron", "every"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,25 +10,25 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
+from .commands.handles import BoundTask, Job
+from .commands.service import Service
+from .commands.successors import Next
 from .config import Settings, database_url
-from .engine import bulking
-from .engine.following import Next
-from .engine.handle import BoundTask, Job
-from .engine.middleware import Middleware, declared_options
-from .engine.service import Service
-from .engine.service import runner as _runner
 from .job.task import Task, Tasks
 from .overrides import read as _read_overrides
-from .plugins.found import asgi as _asgi
-from .plugins.mounted import Plugins
+from .plugins.discovery import asgi as _asgi
 from .plugins.plugin import Plugin
-from .schedules import backfill, filling
-from .schedules.backfill import BackfillPlan
+from .plugins.registry import Plugins
+from .schedules.backfill import backfill, runner
+from .schedules.backfill.backfill import BackfillPlan
 from .store import Store
+from .worker import bulk_runner
+from .worker.middleware import Middleware, declared_options
+from .worker.runner import runner as _runner
 
 if TYPE_CHECKING:
-    from .engine.groups import Group
-    from .engine.metrics import Metrics
+    from .commands.groups import Group
+    from .integrations.prometheus import Metrics
     from .schedules.service import Schedules
 
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
@@ -65,11 +65,11 @@ class JobTrail:
         self.service = Service(self.store, self._tasks, self.settings)
         self.service.state = self.state
         if tracing:
-            from .engine.tracing import install
+            from .worker.tracing import install
 
             self.service = install(self.service, self.middleware, tracing)
-        self._tasks.add(filling.task_of(self.service), own=True)
-        self._tasks.add(bulking.task_of(self.service), own=True)
+        self._tasks.add(runner.task_of(self.service), own=True)
+        self._tasks.add(bulk_runner.task_of(self.service), own=True)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class JobTrail:
         outcome of the whole that ``then`` follows: success, partial, failure, any. ``result_as=`` names the argument that
         takes the list of results; ``when=``, ``source=``, ``period=``, ``file=`` as in `BoundTask.then`.
         """
-        from .engine.groups import open_group
+        from .commands.groups import open_group
 
         following = None if then is None else Next(*then._to_follow(), params, on, **said)
         return open_group(self.service, members, following, name=name)
@@ -191,7 +191,7 @@ class JobTrail:
 
     def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
         """Answers remembered for a task and source (``ask(remember=True)``) no longer hold, all or one; how many they were."""
-        from .engine.answers import forget
+        from .commands.answers import forget
 
         self.service.make_ready()
         return forget(self.store, task if isinstance(task, str) else task.name, source, question)
@@ -249,7 +249,7 @@ class JobTrail:
 
     def metrics(self) -> Metrics:
         """What Prometheus reads about this application; the first call, before a worker starts, has its runs measured."""
-        from .engine.metrics import metrics_of
+        from .integrations.prometheus import metrics_of
 
         return metrics_of(self.service, self.middleware)
 

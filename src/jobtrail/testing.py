@@ -27,12 +27,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.engine import points
-from jobtrail.engine.upkeep import Upkeep
+from .recovery.upkeep import Upkeep
+from .worker import fault_injection
 
 if TYPE_CHECKING:
-    from jobtrail.app import JobTrail
-    from jobtrail.engine.handle import BoundTask, Job
+    from .app import JobTrail
+    from .commands.handles import BoundTask, Job
 
 
 class MovableClock:
@@ -136,11 +136,11 @@ def crash(
 
     Raises: AssertionError when the worker ended without having reached the point, or not within ``timeout``.
     """
-    points.check(at)
+    fault_injection.check(at)
     jobs.service.make_ready()
     url = jobs.store.database.url.render_as_string(hide_password=False)
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), points.VARIABLE: at, "JOBTRAIL_URL": url}
+    variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), fault_injection.VARIABLE: at, "JOBTRAIL_URL": url}
     command = [sys.executable, "-m", "jobtrail", "--app", app, "--database", url, "worker", "--burst", *arguments]
     process = subprocess.Popen(  # noqa: S603 - our own command
         command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

@@ -9,7 +9,8 @@ from api_app import HERE, OURS, problem
 from starlette.testclient import TestClient
 from trails import actions
 
-from jobtrail.api import Person, signing
+from jobtrail.api import Person
+from jobtrail.api.auth import sessions
 from jobtrail.errors import InvalidOption
 from jobtrail.store import tokens
 
@@ -167,7 +168,7 @@ def test_a_token_is_exchanged_for_a_cookie_that_scripts_cannot_read(clients, tok
 def test_a_cookie_is_worth_what_its_token_is_worth_in_every_process(app_jobs, clients, token):
     client = clients(address=FAR)
     client.post("/api/login", json={"token": token(name="ann")})
-    cookie = {"Cookie": f"{signing.COOKIE}={client.cookies[signing.COOKIE]}"}
+    cookie = {"Cookie": f"{sessions.COOKIE}={client.cookies[sessions.COOKIE]}"}
     assert clients(address=FAR).get("/api/jobs", headers=cookie).status_code == 200
     problem(clients(address=FAR, secret="another").get("/api/jobs", headers=cookie), 401)
     store = app_jobs.store
@@ -178,14 +179,14 @@ def test_a_cookie_is_worth_what_its_token_is_worth_in_every_process(app_jobs, cl
 def test_a_forged_or_old_cookie_is_nobody(clients, token, monkeypatch):
     client = clients(address=FAR)
     client.post("/api/login", json={"token": token()})
-    good = client.cookies[signing.COOKIE]
+    good = client.cookies[sessions.COOKIE]
     client.cookies.clear()
     head, at, signature = good.split(".")
     for forged in (head, f"{head}.{at}.{'A' * len(signature)}", f"{'0' * 36}.{at}.{signature}", "x" * 36, ""):
-        problem(client.get("/api/jobs", headers={"Cookie": f"{signing.COOKIE}={forged}"}), 401)
-    assert client.get("/api/jobs", headers={"Cookie": f"{signing.COOKIE}={good}"}).status_code == 200
-    monkeypatch.setattr(signing, "LASTS", -1)
-    problem(client.get("/api/jobs", headers={"Cookie": f"{signing.COOKIE}={good}"}), 401)
+        problem(client.get("/api/jobs", headers={"Cookie": f"{sessions.COOKIE}={forged}"}), 401)
+    assert client.get("/api/jobs", headers={"Cookie": f"{sessions.COOKIE}={good}"}).status_code == 200
+    monkeypatch.setattr(sessions, "LASTS", -1)
+    problem(client.get("/api/jobs", headers={"Cookie": f"{sessions.COOKIE}={good}"}), 401)
 
 
 def test_behind_a_trusted_proxy_that_speaks_https_the_cookie_is_secure(clients, token):
@@ -207,29 +208,29 @@ def test_who_fails_too_often_has_to_wait_and_others_do_not(app_jobs, token):
     def at(address):
         return TestClient(app, HERE, client=(address, 1), headers=OURS)
 
-    for _ in range(signing.MOST_FAILURES):
+    for _ in range(sessions.MOST_FAILURES):
         problem(at(FAR).post("/api/login", json={"token": "jt_guess"}), 401)
     told = at(FAR).post("/api/login", json={"token": text})
     problem(told, 429, "too-many-failures")
-    assert 0 < int(told.headers["retry-after"]) <= signing.WITHIN + 1
+    assert 0 < int(told.headers["retry-after"]) <= sessions.WITHIN + 1
     problem(at(FAR).get("/api/jobs", headers=bearer("jt_guess")), 429)
     assert at("203.0.113.10").post("/api/login", json={"token": text}).status_code == 200
     assert at(FAR).get("/api/jobs", headers=bearer(text)).status_code == 200  # who has a good token is not held up by a neighbour
 
 
 def test_failures_are_forgotten_in_time_and_their_memory_is_bounded(monkeypatch):
-    attempts = signing.Attempts()
+    attempts = sessions.Attempts()
     now = [0.0]
-    monkeypatch.setattr(signing.time, "monotonic", lambda: now[0])
-    for _ in range(signing.MOST_FAILURES):
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
+    for _ in range(sessions.MOST_FAILURES):
         attempts.failed("a")
     with pytest.raises(Exception, match="too many logins"):
         attempts.check("a")
-    now[0] = signing.WITHIN + 1
+    now[0] = sessions.WITHIN + 1
     attempts.check("a")
-    for n in range(signing.REMEMBERED + 100):
+    for n in range(sessions.REMEMBERED + 100):
         attempts.failed(str(n))
-    assert len(attempts._failures) == signing.REMEMBERED
+    assert len(attempts._failures) == sessions.REMEMBERED
 
 
 # -- proxies -------------------------------------------------------------------------------------------

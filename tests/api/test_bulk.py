@@ -9,8 +9,8 @@ from api_app import problem
 from sqlalchemy import update
 from trails import actions, names, until
 
-from jobtrail.engine import bulk
-from jobtrail.store import tables
+from jobtrail.commands import bulk
+from jobtrail.database import tables
 from jobtrail.testing import drain
 
 FAILED = {"action": "retry", "filter": "status:failed"}

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from jobtrail.api import Person
-from jobtrail.api.guard import BODY_LIMIT, needs, person_of
+from jobtrail.api.auth.guard import BODY_LIMIT, needs, person_of
 
 SUBMIT = {"task": "add", "args": {"a": 1}}
 FOREIGN = "https://evil.example"
@@ -200,7 +200,7 @@ def test_health_reveals_nothing(clients, app_jobs):
 
 
 def test_an_error_of_ours_that_nobody_foresaw_tells_nothing_of_the_inside(app_jobs, clients, monkeypatch):
-    from jobtrail.store import search
+    from jobtrail.store.search import search
 
     def broken(*_, **__):
         raise RuntimeError("secret place /etc/shadow")

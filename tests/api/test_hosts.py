@@ -151,7 +151,7 @@ def session_of(name):
 def test_beside_django_with_its_users(app_jobs, django):
     from django.contrib.auth.models import User
 
-    from jobtrail.api.django import django_login
+    from jobtrail.api.auth.django import django_login
 
     host = Starlette(routes=[Mount("/jobs", app_jobs.asgi(login=django_login())), Mount("/", django)])
     client = TestClient(host, "https://shop.example", headers=OURS)

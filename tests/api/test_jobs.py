@@ -65,7 +65,7 @@ def test_a_search_that_takes_too_long_is_given_up_in_words(app_jobs, clients):
     client.app.state.desk.search_seconds = 0.001
     from sqlalchemy import text
 
-    from jobtrail.api import jobs as routes
+    from jobtrail.api.routes import jobs as routes
 
     def slow(conn, *_, **__):
         many = "SELECT count(*) FROM jobtrail_jobs a, jobtrail_jobs b, jobtrail_jobs c"

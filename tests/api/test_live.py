@@ -12,7 +12,8 @@ from live_server import Live, serving
 from trails import until
 from websockets.exceptions import InvalidStatus
 
-from jobtrail.api import Person, live
+from jobtrail.api import Person
+from jobtrail.api.live import connections
 from jobtrail.errors import StoreUnavailable
 from jobtrail.testing import drain
 
@@ -86,7 +87,7 @@ def test_a_page_shows_only_what_its_filter_names_and_what_leaves_it_goes(page, a
 
 
 def test_two_pages_that_look_at_the_same_see_the_same_and_are_read_for_once(page, app_jobs, server, monkeypatch):
-    from jobtrail.api.topics import JobsLook
+    from jobtrail.api.live.topics import JobsLook
 
     reads = []
     real = JobsLook.read
@@ -216,7 +217,7 @@ def test_numbers_questions_schedules_workers_and_needs_are_told_when_they_change
 
 
 def test_a_store_that_was_away_is_told_once_and_everything_when_it_is_back(page, app_jobs, monkeypatch):
-    from jobtrail.api.topics import JobsLook
+    from jobtrail.api.live.topics import JobsLook
 
     one = page()
     one.snapshot("jobs")
@@ -292,10 +293,10 @@ def test_c33_after_a_restart_of_the_server_the_page_is_as_the_api_says_and_no_li
 
 
 def test_what_is_not_known_any_more_is_told_as_lost(page, app_jobs, monkeypatch):
-    from jobtrail.store import trail
+    from jobtrail.queries import trail_reader
 
-    monkeypatch.setattr(trail, "AT_ONCE", 3)
-    monkeypatch.setattr(trail.missed_since, "__kwdefaults__", {"limit": 3})
+    monkeypatch.setattr(trail_reader, "AT_ONCE", 3)
+    monkeypatch.setattr(trail_reader.missed_since, "__kwdefaults__", {"limit": 3})
     jobs = [app_jobs.task_named("add").using(delay=600).enqueue(a=n) for n in range(6)]
     for job in jobs:
         job.cancel()
@@ -357,7 +358,7 @@ def test_c37_a_page_of_another_site_and_a_foreign_name_are_refused_at_the_handsh
 
 
 def test_c37_nobody_is_let_in_and_a_login_that_ends_ends_the_conversation(app_jobs, monkeypatch):
-    monkeypatch.setattr(live, "LOGIN_EVERY", 0.2)
+    monkeypatch.setattr(connections, "LOGIN_EVERY", 0.2)
     known = {"person": None}
     with serving(app_jobs.asgi(login=lambda _: known["person"])) as server:
         assert refused(server) == 401
@@ -365,11 +366,11 @@ def test_c37_nobody_is_let_in_and_a_login_that_ends_ends_the_conversation(app_jo
         one = Live(server)
         one.snapshot("jobs")
         known["person"] = None
-        assert one.closed() == live.LOGGED_OUT
+        assert one.closed() == connections.LOGGED_OUT
 
 
 def test_what_is_not_understood_is_told_and_nonsense_ends_it(page, monkeypatch):
-    monkeypatch.setattr(live, "MOST_TOPICS", 3)
+    monkeypatch.setattr(connections, "MOST_TOPICS", 3)
     one = page()
     for words, why in (
         ({"type": "dance"}, "a message has the type subscribe, unsubscribe or ping"),
@@ -392,7 +393,7 @@ def test_what_is_not_understood_is_told_and_nonsense_ends_it(page, monkeypatch):
     one.say(type="ping")
     one.until("pong", lambda told: told["type"] == "pong")
     one.socket.send("{")
-    assert one.closed() == live.NOT_UNDERSTOOD
+    assert one.closed() == connections.NOT_UNDERSTOOD
 
 
 def test_what_cannot_be_streamed_is_refused_with_its_status(client):

@@ -14,9 +14,9 @@ from live_server import Live, serving
 from sqlalchemy import update
 from trails import until
 
-from jobtrail.api import hub, live, topics
-from jobtrail.api.outbox import MOST_CHANGES, MOST_EVENTS, Following, Outbox, Watching
-from jobtrail.store import tables
+from jobtrail.api.live import connections, hub, topics
+from jobtrail.api.live.send_buffer import MOST_CHANGES, MOST_EVENTS, Following, Outbox, Watching
+from jobtrail.database import tables
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 
@@ -50,7 +50,7 @@ def buffered(server):
 
 @pytest.mark.timeout(150)
 def test_c34_of_a_hundred_clients_ten_never_read_and_the_others_are_on_time(app_jobs, monkeypatch):
-    monkeypatch.setattr(live, "PATIENCE", 1.0)
+    monkeypatch.setattr(connections, "PATIENCE", 1.0)
     app_jobs.task_named("add").using(delay=9000).enqueue_many({"a": n} for n in range(100))
     mine = app_jobs.task_named("asks").using(delay=9000).enqueue()
     with serving(app_jobs.asgi(), SO_SNDBUF=8192) as server:
@@ -83,7 +83,7 @@ def counts(server):
 
 
 def test_c34_who_begins_to_read_again_is_told_that_it_was_too_slow_and_gets_all_of_it_anew(app_jobs, monkeypatch):
-    monkeypatch.setattr(live, "PATIENCE", 2.0)
+    monkeypatch.setattr(connections, "PATIENCE", 2.0)
     monkeypatch.setattr(hub, "SOONEST", 0.05)
     app_jobs.task_named("add").using(delay=9000).enqueue_many({"a": n} for n in range(100))
     with serving(app_jobs.asgi(), SO_SNDBUF=8192) as server:
@@ -102,7 +102,7 @@ def test_c34_who_begins_to_read_again_is_told_that_it_was_too_slow_and_gets_all_
         tail = b""
         while b"too slowly" not in tail and (data := slow.recv(65_536)):
             tail = (tail + data)[-64:]
-        assert live.TOO_SLOW.to_bytes(2, "big") + b"you read too slowly" in tail
+        assert connections.TOO_SLOW.to_bytes(2, "big") + b"you read too slowly" in tail
         slow.close()
         again = Live(server)
         assert len(again.snapshot("jobs", limit=100)["order"]) == 100
@@ -110,7 +110,7 @@ def test_c34_who_begins_to_read_again_is_told_that_it_was_too_slow_and_gets_all_
 
 
 def test_a_flood_of_questions_from_one_that_does_not_read_ends_it(app_jobs, monkeypatch):
-    monkeypatch.setattr(live, "PATIENCE", 0.5)
+    monkeypatch.setattr(connections, "PATIENCE", 0.5)
     with serving(app_jobs.asgi(), SO_SNDBUF=4096) as server:
         one = never_reads(server)
         one.settimeout(10)

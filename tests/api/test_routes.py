@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from starlette.routing import Mount, WebSocketRoute
 
 from jobtrail import JobTrail, Plugin
-from jobtrail.api.guard import ANYONE, rule_of
+from jobtrail.api.auth.guard import ANYONE, rule_of
 from jobtrail.api.server import PARTS
 
 

@@ -10,10 +10,12 @@ import pytest
 from sqlalchemy import update
 from trails import *  # noqa: F403 - fixtures
 
-from jobtrail.api import desk, fresh
+from jobtrail.api import context, read_cache
+from jobtrail.database import tables
 from jobtrail.job.ids import new_id
-from jobtrail.store import search, series, tables
-from jobtrail.store.search import smallest_id
+from jobtrail.queries import charts
+from jobtrail.store.search import search
+from jobtrail.store.search.search import smallest_id
 from jobtrail.testing import drain
 
 HOUR = timedelta(hours=1)
@@ -21,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def _always_fresh(monkeypatch):
-    monkeypatch.setattr(fresh, "FRESH_FOR", 0.0)
+    monkeypatch.setattr(read_cache, "FRESH_FOR", 0.0)
 
 
 def put(jobs, task, ago, **values):
@@ -102,7 +104,7 @@ def test_what_was_submitted_and_ended_is_counted_where_it_happened(app_jobs, cli
 
 
 def test_what_is_very_much_is_not_counted_each_second_and_what_is_little_is(app_jobs, client, monkeypatch):
-    monkeypatch.setattr(desk, "LONG", 5)
+    monkeypatch.setattr(context, "LONG", 5)
     monkeypatch.setattr(search.in_status, "__defaults__", (4,))
     add = app_jobs.task_named("add")
     add.enqueue_many([{"a": 1}] * 5)
@@ -123,7 +125,7 @@ def test_what_is_very_much_is_not_counted_each_second_and_what_is_little_is(app_
     add.using(queue="slow").enqueue(a=1)
     after = told()
     assert after == ({"slow": 2}, {"number": 4, "more": True}, 4)
-    monkeypatch.setattr(fresh, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + fresh.STEADY_FOR[1]))
+    monkeypatch.setattr(read_cache, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + read_cache.STEADY_FOR[1]))
     assert told() == ({"slow": 2}, {"number": 2, "more": False}, 4)
 
 
@@ -151,7 +153,7 @@ def test_of_many_some_stand_for_all_and_the_numbers_keep_their_size(app_jobs, mo
         ended(app_jobs, timedelta(minutes=30, seconds=(n * 7) % 20), waited=1, ran=5, status="failed" if n % 4 == 0 else "completed")
     at = app_jobs.store.now()
     with app_jobs.store.read() as conn:
-        told = series.Series().read(conn, at, seconds=24 * 3600)
+        told = charts.Series().read(conn, at, seconds=24 * 3600)
     assert told.sampled
     assert sum(point.submitted for point in told.points) == 400
     finished = {status: sum(point.finished.get(status, 0) for point in told.points) for status in ("completed", "failed")}
@@ -172,16 +174,16 @@ def test_a_backlog_older_than_the_window_counts_as_waiting_all_the_time_and_its_
 def test_what_is_settled_is_not_read_again(app_jobs):
     for n in range(5):
         ended(app_jobs, timedelta(minutes=10 + n))
-    reader = series.Series()
+    reader = charts.Series()
     with app_jobs.store.read() as conn:
         first = reader.read(conn, app_jobs.store.now(), seconds=3600)
         looked = []
-        original = series._look
-        series._look = lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task)
+        original = charts._look
+        charts._look = lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task)
         try:
             again = reader.read(conn, app_jobs.store.now(), seconds=3600)
         finally:
-            series._look = original
+            charts._look = original
     assert len(looked) <= 4
     assert [point.finished for point in again.points][-30:] == [point.finished for point in first.points][-30:]
 
@@ -189,10 +191,10 @@ def test_what_is_settled_is_not_read_again(app_jobs):
 def test_what_may_have_changed_is_read_again_part_by_part_and_all_of_it_in_the_end(app_jobs, monkeypatch):
     for n in range(40):
         put(app_jobs, "add", timedelta(minutes=10 + n))
-    clock, looked, original = [1000.0], [], series._look
-    monkeypatch.setattr(series, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(series, "_look", lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task))
-    reader, at = series.Series(), app_jobs.store.now()
+    clock, looked, original = [1000.0], [], charts._look
+    monkeypatch.setattr(charts, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(charts, "_look", lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task))
+    reader, at = charts.Series(), app_jobs.store.now()
 
     def tell(later):
         looked.clear()
@@ -202,17 +204,17 @@ def test_what_may_have_changed_is_read_again_part_by_part_and_all_of_it_in_the_e
         return set(looked), sum(sum(point.finished.values()) for point in points)
 
     everything, _ = tell(0)
-    assert tell(series.NEW_FOR / 2)[0] == set()
+    assert tell(charts.NEW_FOR / 2)[0] == set()
     end = {"status": "completed", "started_at": at - HOUR / 6, "finished_at": at - HOUR / 12, "run_no": 1}
     app_jobs.store.write(lambda conn: conn.execute(update(tables.jobs).values(end)))
-    first, seen = tell(series.OPEN_FOR)
-    second, seen_later = tell(series.NEW_FOR / 2)
+    first, seen = tell(charts.OPEN_FOR)
+    second, seen_later = tell(charts.NEW_FOR / 2)
     assert 0 < seen < 40
-    assert len(first) <= series.AGAIN + 2  # and the newest, which are read every time
+    assert len(first) <= charts.AGAIN + 2  # and the newest, which are read every time
     assert second
     assert not first & second
     assert seen_later == 40
-    assert tell(series.SETTLED_FOR * series.PATIENCE)[0] == everything
+    assert tell(charts.SETTLED_FOR * charts.PATIENCE)[0] == everything
 
 
 # -- what needs a person -------------------------------------------------------------------------------

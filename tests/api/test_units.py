@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from api_app import problem
 
-from jobtrail.api import grid
+from jobtrail.api.models import coverage
 from jobtrail.store.units import UnitRow
 from jobtrail.testing import drain
 
@@ -109,9 +109,9 @@ def unit(period, source="A", outcome="success"):
 
 
 def test_of_what_lies_in_the_future_nothing_is_missing_yet():
-    laid = grid.columns("month", "2013-05", "2013-08", None, "UTC", NOW)
+    laid = coverage.columns("month", "2013-05", "2013-08", None, "UTC", NOW)
     assert [column.over for column in laid] == [True, False, False, False]
-    (row,) = grid.rows(laid, ["A"], [unit("2013-06-01"), unit("2013-06-02")], NOW)
+    (row,) = coverage.rows(laid, ["A"], [unit("2013-06-01"), unit("2013-06-02")], NOW)
     assert row.missing == 1
     assert row.cells[0].expected == 14  # of June so many days are over
 
@@ -122,7 +122,7 @@ def test_of_what_lies_in_the_future_nothing_is_missing_yet():
      ("2013-02[Europe/Vienna]", "month"), ("2013-02-11/2013-02-14", None), (None, None)],
 )  # fmt: skip
 def test_the_grain_of_a_period_is_seen_by_how_it_is_written(text, grain):
-    assert grid.grain_of(text) == grain
+    assert coverage.grain_of(text) == grain
 
 
 # -- filling -------------------------------------------------------------------------------------------

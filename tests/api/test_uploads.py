@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from api_app import problem
 
+from jobtrail.commands import uploads
 from jobtrail.config import Settings, from_environment
-from jobtrail.engine import uploads
 from jobtrail.errors import InvalidFile, InvalidOption
 from jobtrail.testing import drain
 
@@ -180,11 +180,11 @@ def test_an_upload_stays_while_its_job_is_told_of_or_its_unit_is_not_complete(ap
 
 
 def test_it_is_swept_with_what_else_is_forgotten(app_jobs, monkeypatch):
-    from jobtrail.engine import forgetting
+    from jobtrail.recovery import retention as retention_loop
 
     swept = []
-    monkeypatch.setattr(forgetting.uploads, "sweep", lambda *given: swept.append(given))
-    assert forgetting.Forgetting(app_jobs.store, app_jobs.settings).run_once(float("inf"))
+    monkeypatch.setattr(retention_loop.uploads, "sweep", lambda *given: swept.append(given))
+    assert retention_loop.Forgetting(app_jobs.store, app_jobs.settings).run_once(float("inf"))
     assert swept == [(app_jobs.store, app_jobs.settings)]
 
 

@@ -10,8 +10,8 @@ from api_app import problem
 from sqlalchemy import update
 from trails import until
 
+from jobtrail.database import tables
 from jobtrail.job.model import Status
-from jobtrail.store import tables
 from jobtrail.testing import drain
 
 

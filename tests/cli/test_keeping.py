@@ -206,7 +206,7 @@ def test_a_read_only_file(jt: Command, submitted: Make, tmp_path: Path) -> None:
 def test_a_locked_file_is_read_and_a_write_says_what_is_wrong(
     jt: Command, submitted: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtrail.store.database.SQLITE_BUSY_SECONDS", 0.3)
+    monkeypatch.setattr("jobtrail.database.connection.SQLITE_BUSY_SECONDS", 0.3)
     monkeypatch.setenv("JOBTRAIL_SUBMIT_RETRY_SECONDS", "0.5")
     job_id = submitted("add", "-a", "a=1")
     with contextlib.closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as other:
@@ -252,7 +252,7 @@ def test_a_fault_of_ours_is_a_sentence_too(jt: Command, submitted: Make, monkeyp
     from jobtrail.cli import main
 
     submitted("add", "-a", "a=1")
-    monkeypatch.setattr("jobtrail.store.search.find", lambda *_args, **_rest: 1 / 0)
+    monkeypatch.setattr("jobtrail.store.search.search.find", lambda *_args, **_rest: 1 / 0)
     answer = jt("list")
     assert answer.code == 1
     assert (

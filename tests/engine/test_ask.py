@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from trails import event, names
 
 from jobtrail import Context
-from jobtrail.engine.answers import expire
+from jobtrail.commands.answers import expire
 from jobtrail.errors import AlreadyAnswered, AnswerRefused, NotFound, QuestionClosed
 from jobtrail.job.model import Status
 from jobtrail.store import jobs as store_jobs

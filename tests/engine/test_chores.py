@@ -11,7 +11,7 @@ import time
 import pytest
 from trails import until
 
-from jobtrail.engine.chores import Chore
+from jobtrail.recovery.background_loop import Chore
 
 RAISED = [ValueError("a bad row"), asyncio.CancelledError("a foreign task"), SystemExit(3), KeyboardInterrupt(),
           GeneratorExit(), MemoryError("none left"), StopIteration(7)]  # fmt: skip
@@ -46,7 +46,7 @@ def chore():
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 def test_it_goes_on_after_any_exception_and_says_why(chore, error, caplog):
     turns = Turns(error)
-    with caplog.at_level(logging.WARNING, "jobtrail.engine"):
+    with caplog.at_level(logging.WARNING, "jobtrail.worker"):
         one = chore(turns)
         one.start()
         until("it turns again", lambda: len(turns.at) >= 3)
@@ -58,7 +58,7 @@ def test_it_goes_on_after_any_exception_and_says_why(chore, error, caplog):
 
 def test_one_reason_is_told_once_and_the_pauses_grow(chore, caplog):
     turns = Turns(*[ValueError("the same")] * 5, ValueError("another"))
-    with caplog.at_level(logging.WARNING, "jobtrail.engine"):
+    with caplog.at_level(logging.WARNING, "jobtrail.worker"):
         one = chore(turns, 0.03)
         one.start()
         until("it works", lambda: len(turns.at) >= 8, timeout=10)

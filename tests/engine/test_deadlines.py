@@ -18,15 +18,16 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import Context
-from jobtrail.engine import limits, overdue
-from jobtrail.engine.beat import Watch
-from jobtrail.engine.limits import Limits
-from jobtrail.engine.overdue import MARGIN, WATCHED, Overdue
-from jobtrail.engine.upkeep import Upkeep
-from jobtrail.job import moves
+from jobtrail.database.tables import jobs as table
+from jobtrail.job import transitions
 from jobtrail.job.model import Status
+from jobtrail.recovery import overdue
+from jobtrail.recovery.heartbeat import Watch
+from jobtrail.recovery.overdue import MARGIN, WATCHED, Overdue
+from jobtrail.recovery.upkeep import Upkeep
+from jobtrail.runtime import time_limits
+from jobtrail.runtime.time_limits import Limits
 from jobtrail.store import deadlines, workers
-from jobtrail.store.tables import jobs as table
 from jobtrail.testing import MovableClock, drain
 
 
@@ -43,7 +44,7 @@ def status(job):
 
 def test_a_timeout_is_written_once_and_a_stall_when_it_has_moved(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time_limits.time, "monotonic", lambda: now[0])
     one = Limits(60.0, None)
     assert not one.due(100.0), "most bodies end before it would be of use"
     now[0] = 100.5
@@ -217,7 +218,7 @@ def test_what_an_earlier_run_left_says_nothing_about_this_one(jobs, make, clock)
     job = jobs.work.enqueue()
     (first,) = make.claim()
     put(jobs, first, 1)
-    make.apply(moves.handed_back(subject(first), jobs.store.now(), reason="shutdown"))
+    make.apply(transitions.handed_back(subject(first), jobs.store.now(), reason="shutdown"))
     (second,) = make.claim()
     assert not put(jobs, first, 1), "an old body writes nothing"
     one = Overdue(jobs.store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobtrail.engine.deaths import Deaths, Place, Sign
+from jobtrail.recovery.liveness import Deaths, Place, Sign
 
 HERE = Place("boot-1", "pid:[1]")
 

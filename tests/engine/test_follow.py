@@ -10,11 +10,11 @@ from trails import count_rows, event, names, until
 
 from jobtrail import Context, InvalidOption, Partial, PermanentError, ResultTimeout
 from jobtrail.errors import InvalidArguments, TooLarge
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.model import Outcome, Status
-from jobtrail.job.moves import Subject
-from jobtrail.store import follow, retention, workers
+from jobtrail.job.transitions import Subject
 from jobtrail.store import jobs as store_jobs
+from jobtrail.store import retention, successors, workers
 from jobtrail.testing import MovableClock, drain, recover
 
 
@@ -134,7 +134,7 @@ def test_c54_a_run_that_is_handed_back_at_shutdown_is_no_end(app):
     job = chained(app).enqueue()
     store, now = app.store, app.store.now()
     (claim,) = store.write(lambda c: store_jobs.claim(c, store.dialect, "default", 5, job.id, now))
-    move = moves.handed_back(Subject(claim.id, claim.run_no, claim.attempt), now, reason="interrupted by shutdown")
+    move = transitions.handed_back(Subject(claim.id, claim.run_no, claim.attempt), now, reason="interrupted by shutdown")
     assert store.write(lambda c: store_jobs.apply(c, store.dialect, [move], now)) == []
     assert {one["state"] for one in job.successors()} == {"waiting"}
     assert app.find("task:publish") == []
@@ -468,7 +468,7 @@ def test_a_group_keeps_its_members_until_it_is_over(app):
     retention.run_once(app.store, retention.Retention(0, 0, 0, 0), later)
     retention.run_once(app.store, retention.Retention(0, 0, 0, 0), later)
     with app.store.read() as conn:
-        assert follow.group_of(conn, group.id) is None
+        assert successors.group_of(conn, group.id) is None
     assert count_rows(app, "successors") == 0
 
 

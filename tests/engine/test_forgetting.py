@@ -10,8 +10,8 @@ import pytest
 from making import Maker
 from trails import names, until
 
-from jobtrail.engine import forgetting as module
-from jobtrail.engine.forgetting import Forgetting
+from jobtrail.recovery import retention as module
+from jobtrail.recovery.retention import Forgetting
 from jobtrail.store import workers
 from jobtrail.testing import MovableClock
 

@@ -11,13 +11,13 @@ from datetime import datetime
 import pytest
 from trails import until
 
-from jobtrail.engine import beat as beat_module
-from jobtrail.engine.beat import Row
-from jobtrail.engine.chores import Health
-from jobtrail.engine.health import Condition
 from jobtrail.errors import StoreUnavailable
 from jobtrail.job.ids import new_id
+from jobtrail.recovery import heartbeat as beat_module
+from jobtrail.recovery.background_loop import Health
+from jobtrail.recovery.heartbeat import Row
 from jobtrail.store import workers
+from jobtrail.worker.health import Condition
 
 QUICK = {"beat_interval": 0.1, "sweep_interval": 0.1}
 
@@ -89,7 +89,7 @@ def test_it_is_written_when_it_has_changed_and_only_then(jobs, monkeypatch):
 @pytest.mark.parametrize("beat", ["thread", "child"])
 async def test_an_upkeep_that_fails_says_so_and_says_when_it_works_again(make_jobs, monkeypatch, beat):
     """C-70: the loop that looks after the others does not die in silence."""
-    monkeypatch.setattr("jobtrail.engine.worker.TICK", 0.05)
+    monkeypatch.setattr("jobtrail.worker.worker.TICK", 0.05)
     jobs, broken = make_jobs(**QUICK), threading.Event()
     await asyncio.to_thread(jobs.service.make_ready)
     worker = jobs.worker(beat=beat)
@@ -113,7 +113,7 @@ async def test_an_upkeep_that_fails_says_so_and_says_when_it_works_again(make_jo
 
 
 async def test_a_worker_says_when_it_was_without_its_store(make_jobs, monkeypatch):
-    monkeypatch.setattr("jobtrail.engine.worker.TICK", 0.05)
+    monkeypatch.setattr("jobtrail.worker.worker.TICK", 0.05)
     jobs, away = make_jobs(**QUICK), threading.Event()
     await asyncio.to_thread(jobs.service.make_ready)
     plain = jobs.store.awrite
@@ -135,7 +135,7 @@ async def test_a_worker_says_when_it_was_without_its_store(make_jobs, monkeypatc
 
 async def test_a_blocked_loop_is_told_of_where_a_thread_beats_too(make_jobs, monkeypatch):
     monkeypatch.setattr(beat_module, "BLOCKED_AFTER", 0.3)
-    monkeypatch.setattr("jobtrail.engine.worker.TICK", 0.05)
+    monkeypatch.setattr("jobtrail.worker.worker.TICK", 0.05)
     jobs, gate = make_jobs(**QUICK), threading.Event()
 
     @jobs.task
@@ -159,7 +159,7 @@ async def test_a_blocked_loop_is_told_of_where_a_thread_beats_too(make_jobs, mon
 
 async def test_c69_all_slots_lost_to_hung_bodies_is_an_alert(make_jobs, monkeypatch, caplog):
     """4 of 4: the quick ones behind them wait, and the row says why; when a body comes back they run."""
-    monkeypatch.setattr("jobtrail.engine.worker.TICK", 0.05)
+    monkeypatch.setattr("jobtrail.worker.worker.TICK", 0.05)
     jobs, gate = make_jobs(**QUICK, slots=4, cancel_timeout=0.2), threading.Event()
     hung = jobs.task(name="hung", timeout=0.1)(gate.wait)
     stuck = [hung.enqueue().id for _ in range(4)]

@@ -11,8 +11,8 @@ from tenacity import wait_none
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, PermanentError, Retry
-from jobtrail.engine import afterlife
 from jobtrail.errors import StoreUnavailable
+from jobtrail.recovery import orphaned_bodies
 from jobtrail.store import workers
 
 SHORT = {"graceful_shutdown_timeout": 0.1, "cancel_timeout": 0.1, "beat_interval": 0.1, "sweep_interval": 0.2}
@@ -20,7 +20,7 @@ SHORT = {"graceful_shutdown_timeout": 0.1, "cancel_timeout": 0.1, "beat_interval
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(afterlife, "TURN", 0.05)
+    monkeypatch.setattr(orphaned_bodies, "TURN", 0.05)
 
 
 async def soon(what, fact, timeout=15.0):
@@ -257,7 +257,7 @@ def test_what_a_worker_owed_when_it_left_is_paid_by_the_same_process(make_jobs, 
         await soon("it runs", lambda: status(job) == "running" and worker.running)
         for name in ("awrite", "write"):
             monkeypatch.setattr(jobs.store, name, refuse(getattr(jobs.store, name)))
-        monkeypatch.setattr("jobtrail.engine.worker.BACK_OFF", (0.01, 0.02))
+        monkeypatch.setattr("jobtrail.worker.worker.BACK_OFF", (0.01, 0.02))
         away.set()
         gate.set()
         await asyncio.sleep(0.1)

@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from trails import QUICK, until
 
 from jobtrail import Context, JobTrail, Partial, PermanentError, RetryableError, Snooze, UsageError
-from jobtrail.engine.middleware import outcome_word
 from jobtrail.errors import StoreUnavailable
-from jobtrail.store import stats
+from jobtrail.store import statistics
 from jobtrail.store.retention import Retention, run_once
 from jobtrail.testing import MovableClock, drain
+from jobtrail.worker.middleware import outcome_word
 
 
 def told(metrics) -> dict:
@@ -254,7 +254,7 @@ def test_a_scrape_does_not_wait_for_the_ends_to_be_counted(solo, monkeypatch):
         assert go.wait(15)
         return {("task", "completed"): 7}
 
-    monkeypatch.setattr(stats, "ends", slow)
+    monkeypatch.setattr(statistics, "ends", slow)
     key = ("jobtrail_jobs_ended_total", "completed", "task")
     try:
         assert key not in told(metrics)
@@ -269,15 +269,15 @@ def test_a_scrape_does_not_wait_for_the_ends_to_be_counted(solo, monkeypatch):
 
 
 def test_a_count_that_fails_is_told_in_the_log_and_made_again(solo, monkeypatch, caplog):
-    metrics, real = solo.metrics(), stats.ends
+    metrics, real = solo.metrics(), statistics.ends
 
     def away(conn):
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(stats, "ends", away)
+    monkeypatch.setattr(statistics, "ends", away)
     told(metrics)
     until("the log tells it", lambda: "cannot be counted" in caplog.text)
-    monkeypatch.setattr(stats, "ends", real)
+    monkeypatch.setattr(statistics, "ends", real)
     until("it is counted again", lambda: ("jobtrail_jobs_ended_age_seconds",) in told(metrics))
 
 

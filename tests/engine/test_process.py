@@ -147,7 +147,7 @@ def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app):
         assert words in f"{job.error['type']} {job.error['message']}", name
         assert len(job.row.error.encode()) <= 65_536
         assert "process_tasks.py" in job.error["traceback"], name
-        assert "jobtrail/engine" not in job.error["traceback"], name
+        assert "jobtrail.worker" not in job.error["traceback"], name
     assert {job.row.status for job in others} == {"failed"}
     assert made["extra"].error["type"] == "process_tasks.NeedsMore"
     assert made["plain"].row.fingerprint == made["plain"].error["fingerprint"]

@@ -8,9 +8,9 @@ import threading
 from trails import actions, until
 
 from jobtrail import Context
+from jobtrail.database.wakeup import QUEUES
 from jobtrail.job.model import Status
 from jobtrail.store import queues
-from jobtrail.store.wake import QUEUES
 from jobtrail.testing import MovableClock, drain
 
 

@@ -10,9 +10,9 @@ import pytest
 from trails import until
 
 from jobtrail import Context
-from jobtrail.engine.child import RemoteRecorder
-from jobtrail.engine.logbook import line_of
+from jobtrail.runtime.log_capture import line_of
 from jobtrail.testing import drain
+from jobtrail.worker.child import RemoteRecorder
 
 log = logging.getLogger("shop.import")
 

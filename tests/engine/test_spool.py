@@ -15,23 +15,25 @@ from making import Maker, subject
 from trails import names, until
 
 from jobtrail import Context, JobTrail
-from jobtrail.engine import spool, worker
-from jobtrail.engine.rerun import subject as subject_of
-from jobtrail.engine.settle import Ended
-from jobtrail.engine.upkeep import Upkeep
+from jobtrail.commands.rerun import subject as subject_of
+from jobtrail.database import connection
 from jobtrail.errors import StoreUnavailable
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status
-from jobtrail.job.moves import Move
-from jobtrail.store import database, workers
+from jobtrail.job.transitions import Move
+from jobtrail.recovery import spool
+from jobtrail.recovery.upkeep import Upkeep
+from jobtrail.store import workers
 from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records
+from jobtrail.worker import worker
+from jobtrail.worker.settlement import Ended
 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(database, "SQLITE_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "SQLITE_BUSY_SECONDS", 0.05)
     monkeypatch.setattr(worker, "BACK_OFF", (0.01, 0.05))
 
 
@@ -90,7 +92,7 @@ def test_what_was_given_away_meanwhile_is_refused(sqlite_url, impatient):
 
     asyncio.run(burst())
     row = job.refresh().row
-    late = moves.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
+    late = transitions.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
     spool.keep(jobs.store, [Ended(late)])
     assert spool.replay(jobs.store, "w") == 0
     assert job.refresh().result() == "new"
@@ -140,7 +142,7 @@ def test_who_finds_a_worker_dead_writes_its_ends_before_its_jobs_run_again(jobs)
     maker = maker_of(jobs)
     done, lost = (jobs.task_named("work").enqueue() for _ in range(2))
     claims = {claim.id: claim for claim in maker.claim()}
-    ended = moves.finished(subject(claims[done.id]), jobs.store.now(), Status.COMPLETED, result='"once"')
+    ended = transitions.finished(subject(claims[done.id]), jobs.store.now(), Status.COMPLETED, result='"once"')
     path = spool.keep(jobs.store, [Ended(ended)], maker.worker)
     upkeep = Upkeep(jobs.store, jobs.tasks, jobs.settings, Beat(), lambda: "me")
     other = maker_of(jobs)
@@ -162,7 +164,7 @@ def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, 
     good, bad = (jobs.task_named("work").enqueue() for _ in range(2))
     claims = {claim.id: claim for claim in maker.claim()}
     ends = [
-        Ended(moves.finished(subject(claims[one.id]), jobs.store.now(), Status.COMPLETED, result='"x"'))
+        Ended(transitions.finished(subject(claims[one.id]), jobs.store.now(), Status.COMPLETED, result='"x"'))
         for one in (good, bad)
     ]
     path = spool.keep(jobs.store, ends)

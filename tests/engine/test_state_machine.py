@@ -13,26 +13,26 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import select
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, JobTrail, Retry
-from jobtrail.engine.following import Before, Next, successor
-from jobtrail.engine.handle import Job
-from jobtrail.engine.submit import NOTHING
-from jobtrail.engine.upkeep import Upkeep
-from jobtrail.job import moves
+from jobtrail.commands.handles import Job
+from jobtrail.commands.submit import NOTHING
+from jobtrail.commands.successors import Before, Next, successor
+from jobtrail.database.tables import events as event_table
+from jobtrail.database.tables import groups as group_table
+from jobtrail.database.tables import jobs as job_table
+from jobtrail.database.tables import metadata
+from jobtrail.database.tables import questions as question_table
+from jobtrail.database.tables import successors as successor_table
 from jobtrail.job import outcome as ends
-from jobtrail.job.follow import END_OF, Successor
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import FINAL, OUTCOME_OF, Claim, Outcome, Status, StopCause
-from jobtrail.job.moves import Subject
-from jobtrail.job.question import make_question
-from jobtrail.store import follow, runs, workers
+from jobtrail.job.questions.question import make_question
+from jobtrail.job.successor import END_OF, Successor
+from jobtrail.job.transitions import Subject
+from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.store import jobs as store_jobs
+from jobtrail.store import runs, successors, workers
 from jobtrail.store.events import _read as read_events
-from jobtrail.store.tables import events as event_table
-from jobtrail.store.tables import groups as group_table
-from jobtrail.store.tables import jobs as job_table
-from jobtrail.store.tables import metadata
-from jobtrail.store.tables import questions as question_table
-from jobtrail.store.tables import successors as successor_table
 from jobtrail.testing import MovableClock
 
 POLICY = Retry(attempts=3, wait=10)
@@ -247,7 +247,7 @@ class Machine(RuleBasedStateMachine):
         if row.run_no != claim.run_no:
             return
         if row.body_running:
-            assert self.apply(moves.body_returned(Subject(row.id, row.run_no, status=row.status, unit=row.unit))) == []
+            assert self.apply(transitions.body_returned(Subject(row.id, row.run_no, status=row.status, unit=row.unit))) == []
         elif row.status is Status.CANCELLING:
             assert self.settle(body, how, told=True) is None
 
@@ -255,7 +255,7 @@ class Machine(RuleBasedStateMachine):
     @rule(index=number, cause=st.sampled_from([StopCause.TIMEOUT, StopCause.STALL]))
     def over_its_limit(self, index, cause):
         body = self.bodies[index % len(self.bodies)]
-        self.apply(moves.stop_requested(self.subject(body, told=False), self.store.now(), cause=cause, actor="engine"))
+        self.apply(transitions.stop_requested(self.subject(body, told=False), self.store.now(), cause=cause, actor="engine"))
 
     @precondition(lambda self: self.bodies)
     @rule(index=number)
@@ -364,7 +364,7 @@ class Machine(RuleBasedStateMachine):
 
     def all_groups(self):
         with self.store.read() as conn:
-            return [follow.group_of(conn, row.id) for row in conn.execute(select(group_table.c.id))]
+            return [successors.group_of(conn, row.id) for row in conn.execute(select(group_table.c.id))]
 
     def bring_on(self, active):
         Machine.clock.move(hours=3)

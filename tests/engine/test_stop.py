@@ -14,12 +14,12 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
-from jobtrail.cli.steer import _words
-from jobtrail.engine import slots
-from jobtrail.engine import worker as module
+from jobtrail.cli.commands.actions import _words
+from jobtrail.database.tables import jobs as table
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
-from jobtrail.store.tables import jobs as table
+from jobtrail.worker import slots
+from jobtrail.worker import worker as module
 
 LONG = 30.0
 

@@ -18,8 +18,8 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracerProvider, SpanKind, Stat
 from trails import QUICK
 
 from jobtrail import AlreadyActive, AsyncContext, Context, InvalidOption, JobTrail, Partial, RetryableError
-from jobtrail.engine.tracing import tracing_middleware
 from jobtrail.testing import drain
+from jobtrail.worker.tracing import tracing_middleware
 
 AT_ONCE = {"attempts": 2, "wait": {"kind": "fixed", "seconds": 0}}
 
@@ -453,7 +453,7 @@ def test_what_is_no_provider_is_refused(sqlite_url):
 def test_a_job_whose_context_is_nonsense_runs_all_the_same(jobs, spans):
     from sqlalchemy import update
 
-    from jobtrail.store import tables
+    from jobtrail.database import tables
 
     job = task(jobs, lambda: None).using(delay=timedelta(0)).enqueue()
     broken = json.dumps({"trace": {"traceparent": "00-nonsense"}, "linked": {"traceparent": ""}})

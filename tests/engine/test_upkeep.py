@@ -20,15 +20,15 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import StoreUnavailable
-from jobtrail.engine import upkeep as module
-from jobtrail.engine.upkeep import Swept, Upkeep
-from jobtrail.job import moves
+from jobtrail.database.tables import jobs as table
+from jobtrail.database.tables import workers as worker_table
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status, StopCause
+from jobtrail.recovery import upkeep as module
+from jobtrail.recovery.upkeep import Swept, Upkeep
 from jobtrail.store import jobs as store_jobs
 from jobtrail.store import workers
-from jobtrail.store.tables import jobs as table
-from jobtrail.store.tables import workers as worker_table
 from jobtrail.testing import MovableClock, drain
 
 HOW = "its worker's process is gone"
@@ -218,7 +218,7 @@ def test_a_held_job_is_retried_or_cancelled_by_a_person(make_jobs):
 def test_a_job_that_an_upkeep_left_half_way_is_taken_up_by_the_next(jobs, make):
     job = jobs.work.enqueue()
     (claim,) = make.claim()
-    make.apply(moves.interrupted(subject(claim), reason=HOW))
+    make.apply(transitions.interrupted(subject(claim), reason=HOW))
     assert keeper(jobs).run_once(0.0).recovered == 1
     assert job.refresh().status == "pending"
     assert event(job, "recovered").reason == "it was left interrupted"
@@ -292,7 +292,7 @@ def test_a_pass_that_was_paused_between_reading_and_writing_does_no_harm(jobs, m
     def paused(rows, planned):
         assert set(planned) == {a.id, b.id, c.id}
         assert make.finish(claims[a.id], result='"kept"') == []
-        assert make.apply(moves.handed_back(subject(claims[b.id]), jobs.store.now(), reason="shutdown")) == []
+        assert make.apply(transitions.handed_back(subject(claims[b.id]), jobs.store.now(), reason="shutdown")) == []
         assert [claim.run_no for claim in other.claim()] == [2]
         upkeep._handle = write
         return write(rows, planned)
@@ -382,7 +382,7 @@ def test_a_stop_over_its_time_is_forced_and_the_unit_waits_for_the_body(jobs, ma
     job = unit(jobs).enqueue()
     behind = unit(jobs, if_active="queue").enqueue()
     (claim,) = make.claim()
-    make.apply(moves.stop_requested(subject(claim), clock.now(), cause=StopCause(cause), actor="x"))
+    make.apply(transitions.stop_requested(subject(claim), clock.now(), cause=StopCause(cause), actor="x"))
     upkeep = keeper(jobs)
     clock.move(seconds=59)
     assert not upkeep.run_once(0.0)
@@ -396,7 +396,7 @@ def test_a_stop_over_its_time_is_forced_and_the_unit_waits_for_the_body(jobs, ma
 
     assert make.finish(claim) != [], "what the body still says is refused"
     ended = subject(claim, status=Status(status), stop_cause=cause)
-    assert make.apply(moves.body_returned(ended)) == []
+    assert make.apply(transitions.body_returned(ended)) == []
     row = job.refresh().row
     assert (row.status, row.body_running, row.unit_lock) == (status, False, None)
     assert lock(behind) == behind.row.unit

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from fleet import Balance, Fleet, balance, until
 
+from jobtrail.database import tables
 from jobtrail.errors import StoreError
-from jobtrail.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

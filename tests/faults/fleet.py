@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from jobtrail import JobTrail
-from jobtrail.store.tables import jobs as jobs_table
-from jobtrail.store.tables import workers as workers_table
+from jobtrail.database.tables import jobs as jobs_table
+from jobtrail.database.tables import workers as workers_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,7 +65,7 @@ class Process:
         """The pid of its beat process."""
         for child in _children(self.pid):
             with contextlib.suppress(OSError):
-                if b"jobtrail.engine.beat" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"jobtrail.recovery.heartbeat" in Path(f"/proc/{child}/cmdline").read_bytes():
                     return child
         return None
 

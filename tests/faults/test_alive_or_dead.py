@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fleet import Fleet, check, fleet, until
 
-from jobtrail.engine.beat import TICK, blocked_after
+from jobtrail.recovery.heartbeat import TICK, blocked_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from fleet import Fleet, check, fleet
 
-from jobtrail.engine import points
 from jobtrail.errors import InvalidOption
 from jobtrail.testing import crash, recover
+from jobtrail.worker import fault_injection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,5 +110,5 @@ def test_a_point_that_is_not_reached(one: Fleet) -> None:
 
 @ON_SQLITE
 def test_a_worker_without_the_variable_has_no_points(one: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(points.VARIABLE, raising=False)
+    monkeypatch.delenv(fault_injection.VARIABLE, raising=False)
     assert one.jobs.worker(beat=None).points is None

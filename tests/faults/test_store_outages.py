@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from fleet import Fleet, check, fleet, until
 
-from jobtrail.store.database import SQLITE_BUSY_SECONDS
+from jobtrail.database.connection import SQLITE_BUSY_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path

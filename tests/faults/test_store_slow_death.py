@@ -11,10 +11,10 @@ import pytest
 from trails import until
 
 from jobtrail import JobTrail, ResultTimeout, StoreUnavailable
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status
-from jobtrail.job.moves import Subject
+from jobtrail.job.transitions import Subject
 from jobtrail.store import jobs as rows
 from jobtrail.store.jobs import Marks
 
@@ -103,7 +103,7 @@ def test_c38_a_forgotten_transaction_does_not_slow_the_claims_down(own_url):
         claims = rows.claim(conn, store.dialect, "default", limit, worker, store.now(), with_marks, 1.0)
         took = time.perf_counter() - began
         ends = [
-            moves.finished(Subject(one.id, one.run_no, one.attempt), store.now(), Status.COMPLETED, result="1")
+            transitions.finished(Subject(one.id, one.run_no, one.attempt), store.now(), Status.COMPLETED, result="1")
             for one in claims
         ]
         rows.apply(conn, store.dialect, ends, store.now())

@@ -11,7 +11,7 @@ import pytest
 from fleet import Fleet, fleet, until
 from sqlalchemy import update
 
-from jobtrail.store.tables import workers
+from jobtrail.database.tables import workers
 
 if TYPE_CHECKING:
     from pathlib import Path

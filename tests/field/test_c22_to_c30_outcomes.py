@@ -15,8 +15,8 @@ import pytest
 from trails import until
 
 from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
-from jobtrail.engine.rerun import subject
-from jobtrail.job import moves
+from jobtrail.commands.rerun import subject
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.retry import Exponential
 from jobtrail.store import jobs as store_jobs
@@ -231,7 +231,7 @@ def give_back(jobs, job):
     """What recovery does with the job of a dead worker."""
     row = job.refresh().row
     now = jobs.store.now()
-    move = moves.handed_back(subject(row), now, reason="its worker died", actor=moves.UPKEEP)
+    move = transitions.handed_back(subject(row), now, reason="its worker died", actor=transitions.UPKEEP)
     assert jobs.store.write(lambda conn: store_jobs.apply(conn, jobs.store.dialect, [move], now)) == []
 
 

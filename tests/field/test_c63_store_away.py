@@ -11,9 +11,9 @@ import pytest
 from trails import count_rows, until
 
 from jobtrail import JobTrail
-from jobtrail.engine import worker as worker_module
-from jobtrail.store import database as database_module
+from jobtrail.database import connection as database_module
 from jobtrail.testing import drain
+from jobtrail.worker import worker as worker_module
 
 
 @contextlib.contextmanager

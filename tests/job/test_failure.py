@@ -221,10 +221,10 @@ def module(name, source, **names):
 
 def test_our_own_frames_are_left_out():
     user = module("shop.sync", "def call():\n    secret = 'local value'\n    raise ValueError('x')")
-    step = module("jobtrail.engine.context", "def call():\n    inner()", inner=user)
+    step = module("jobtrail.runtime.context", "def call():\n    inner()", inner=user)
     body = module("shop.body", "def call():\n    inner()", inner=step)
     loop = module("concurrent.futures.thread", "def call():\n    inner()", inner=body)
-    engine = module("jobtrail.engine.run", "def call():\n    inner()", inner=loop)
+    engine = module("jobtrail.worker.run", "def call():\n    inner()", inner=loop)
     failure = describe(caught(engine).with_traceback(caught(engine).__traceback__.tb_next))
     assert "/shop/body.py" in failure.traceback
     assert "/shop/sync.py" in failure.traceback
@@ -235,11 +235,11 @@ def test_our_own_frames_are_left_out():
 
 
 def test_an_error_of_our_own_keeps_its_frames():
-    engine = module("jobtrail.engine.run", "def call():\n    raise ValueError('x')")
+    engine = module("jobtrail.worker.run", "def call():\n    raise ValueError('x')")
     error = caught(engine)
     failure = describe(error.with_traceback(error.__traceback__.tb_next))
-    assert "/jobtrail/engine/run.py" in failure.traceback
-    assert failure.origin == "jobtrail.engine.run:call"
+    assert "/jobtrail/worker/run.py" in failure.traceback
+    assert failure.origin == "jobtrail.worker.run:call"
 
 
 def test_endless_recursion_is_cut():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from jobtrail.errors import InvalidArguments, TooLarge
-from jobtrail.job.jsonvalue import (
+from jobtrail.job.json_value import (
     canonical,
     decode,
     digest,

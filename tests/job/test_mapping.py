@@ -17,16 +17,8 @@ from hypothesis import strategies as st
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from jobtrail.errors import InvalidOption, TooLarge
-from jobtrail.job.mapping import (
-    EQUAL,
-    _scores,
-    answer_schema,
-    check_mapping,
-    columns_of,
-    propose,
-    targets_of,
-)
-from jobtrail.job.question import check_answer, fields_of, make_question, read_field, result_of
+from jobtrail.job.questions.mapping import EQUAL, _scores, answer_schema, check_mapping, columns_of, propose, targets_of
+from jobtrail.job.questions.question import check_answer, fields_of, make_question, read_field, result_of
 
 PLANES = Path(__file__).parents[2] / "examples" / "flights" / "data" / "planes.csv.gz"
 

@@ -10,21 +10,12 @@ from json import loads
 import pytest
 
 from jobtrail.errors import IllegalMove
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.items import Counts
 from jobtrail.job.model import ACTIVE, FINAL, Status, StopCause
-from jobtrail.job.moves import TABLE, Subject
-from jobtrail.job.outcome import (
-    NO_ITEMS,
-    HandedBack,
-    Ledger,
-    NotKnownHere,
-    Raised,
-    Returned,
-    SnoozeAsked,
-    decide,
-)
+from jobtrail.job.outcome import NO_ITEMS, HandedBack, Ledger, NotKnownHere, Raised, Returned, SnoozeAsked, decide
 from jobtrail.job.retry import Retry
+from jobtrail.job.transitions import TABLE, Subject
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=30)
@@ -82,10 +73,10 @@ def test_the_table_is_designs():
 def test_every_change_that_the_table_does_not_know_is_refused(name):
     for start, to in product(Status, Status):
         if (name, start, to) in LEGAL | CORNERS:
-            moves.check_legal(name, [start], to)
+            transitions.check_legal(name, [start], to)
         else:
             with pytest.raises(IllegalMove) as refused:
-                moves.check_legal(name, [start], to)
+                transitions.check_legal(name, [start], to)
             assert f"'{name}'" in str(refused.value)
             assert str(start) in str(refused.value)
             assert str(to) in str(refused.value)
@@ -93,7 +84,7 @@ def test_every_change_that_the_table_does_not_know_is_refused(name):
 
 def test_one_wrong_state_among_those_left_is_enough():
     with pytest.raises(IllegalMove, match="pending"):
-        moves.check_legal("finished", [Status.RUNNING, Status.PENDING], Status.COMPLETED)
+        transitions.check_legal("finished", [Status.RUNNING, Status.PENDING], Status.COMPLETED)
 
 
 def test_no_move_leaves_a_final_state_but_a_retry_and_the_return_of_a_body():
@@ -115,100 +106,100 @@ ASKING, FAILED, INTERRUPTED = of(Status.AWAITING_INPUT), of(Status.FAILED), of(S
 BY_CANCEL = of(Status.CANCELLING, stop_cause="cancel")
 BY_TIMEOUT = of(Status.CANCELLING, stop_cause="timeout")
 MADE = {
-    "run_now": (moves.run_now(PENDING, NOW, actor="ann"), "pending", "pending", {"run_at": NOW}),
+    "run_now": (transitions.run_now(PENDING, NOW, actor="ann"), "pending", "pending", {"run_at": NOW}),
     "released": (
-        moves.released(PENDING, NOW, after="x"),
+        transitions.released(PENDING, NOW, after="x"),
         "pending", "pending", {"run_at": NOW, "waits_for": None, "unit_lock": "u"},
     ),
     "cancelled": (
-        moves.cancelled(ASKING, NOW, actor="ann"),
+        transitions.cancelled(ASKING, NOW, actor="ann"),
         "awaiting_input", "cancelled", {"finished_at": NOW, "outcome": None, "stop_cause": "cancel", "run_at": None},
     ),
     "finished": (
-        moves.finished(RUNNING, NOW, Status.PARTIAL, result="1", note="n", counts=(1, 2, 3)),
+        transitions.finished(RUNNING, NOW, Status.PARTIAL, result="1", note="n", counts=(1, 2, 3)),
         "running cancelling", "partial",
         {"outcome": "partial", "finished_at": NOW, "result": "1", "note": "n", "error": None, "fingerprint": None,
          "items_ok": 1, "items_failed": 2, "items_skipped": 3},
     ),
     "retry_planned": (
-        moves.retry_planned(RUNNING, LATER, reason="r", error="e", fingerprint="f"),
+        transitions.retry_planned(RUNNING, LATER, reason="r", error="e", fingerprint="f"),
         "running", "pending",
         {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "suspect": False},
     ),
     "snoozed": (
-        moves.snoozed(RUNNING, LATER, reason="r"),
+        transitions.snoozed(RUNNING, LATER, reason="r"),
         "running", "pending",
         {"run_at": LATER, "attempt": 1, "retry_reason": "r", "suspect": False},
     ),
     "put_back": (
-        moves.put_back(RUNNING, LATER, reason="r"),
+        transitions.put_back(RUNNING, LATER, reason="r"),
         "running", "pending", {"run_at": LATER, "attempt": 1, "put_backs": 5, "retry_reason": "r"},
     ),
     "handed_back": (
-        moves.handed_back(RUNNING, NOW, reason="r"),
+        transitions.handed_back(RUNNING, NOW, reason="r"),
         "running", "pending",
         {"run_at": NOW, "attempt": 1, "hand_backs": 4, "retry_reason": "r"},
     ),
     "asked": (
-        moves.asked(RUNNING, {"name": "which?", "kind": "mapping"}),
+        transitions.asked(RUNNING, {"name": "which?", "kind": "mapping"}),
         "running", "awaiting_mapping", {"run_at": None, "attempt": 1, "suspect": False},
     ),
-    "answered": (moves.answered(ASKING, NOW, actor="ann", question="q"), "awaiting_input", "pending", {"run_at": NOW}),
-    "default_taken": (moves.default_taken(ASKING, NOW, question="q"), "awaiting_input", "pending", {"run_at": NOW}),
+    "answered": (transitions.answered(ASKING, NOW, actor="ann", question="q"), "awaiting_input", "pending", {"run_at": NOW}),
+    "default_taken": (transitions.default_taken(ASKING, NOW, question="q"), "awaiting_input", "pending", {"run_at": NOW}),
     "question_expired": (
-        moves.question_expired(ASKING, NOW, question="q", error="e", fingerprint="f"),
+        transitions.question_expired(ASKING, NOW, question="q", error="e", fingerprint="f"),
         "awaiting_input", "failed", {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f"},
     ),
     "stop_requested": (
-        moves.stop_requested(RUNNING, NOW, cause=StopCause.STALL, actor="engine", within=30),
+        transitions.stop_requested(RUNNING, NOW, cause=StopCause.STALL, actor="engine", within=30),
         "running", "cancelling", {"stop_cause": "stall", "stop_at": LATER},
     ),
     "stopped, cancel": (
-        moves.stopped_by_cancel(CANCELLING, NOW, result="1", note="n", counts=(3, 2, 1)),
+        transitions.stopped_by_cancel(CANCELLING, NOW, result="1", note="n", counts=(3, 2, 1)),
         "cancelling", "cancelled",
         {"outcome": None, "finished_at": NOW, "result": "1", "note": "n", "items_ok": 3, "items_failed": 2,
          "items_skipped": 1},
     ),
     "stopped, limit, end": (
-        moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=None, reason="r", counts=(1, 0, 0)),
+        transitions.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=None, reason="r", counts=(1, 0, 0)),
         "cancelling", "failed",
         {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f", "items_ok": 1, "items_failed": 0,
          "items_skipped": 0},
     ),
     "stopped, limit, again": (
-        moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r"),
+        transitions.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r"),
         "cancelling", "pending",
         {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "stop_cause": None, "stop_at": None,
          "suspect": False},
     ),
     "stopped, limit, its worker dead": (
-        moves.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r", strikes=2),
+        transitions.stopped_by_limit(CANCELLING, NOW, error="e", fingerprint="f", retry_at=LATER, reason="r", strikes=2),
         "cancelling", "pending",
         {"run_at": LATER, "error": "e", "fingerprint": "f", "retry_reason": "r", "stop_cause": None, "stop_at": None,
          "suspect": True, "strikes": 2},
     ),
     "forced, cancel": (
-        moves.forced(BY_CANCEL, NOW, actor="ann"),
+        transitions.forced(BY_CANCEL, NOW, actor="ann"),
         "cancelling", "cancelled", {"outcome": None, "finished_at": NOW, "error": None, "body_running": True},
     ),
     "forced, timeout": (
-        moves.forced(BY_TIMEOUT, NOW, actor="upkeep", error="e"),
+        transitions.forced(BY_TIMEOUT, NOW, actor="upkeep", error="e"),
         "cancelling", "failed", {"outcome": "error", "finished_at": NOW, "error": "e", "body_running": True},
     ),
-    "body_returned": (moves.body_returned(FAILED), "failed", "failed", {"body_running": False}),
-    "interrupted": (moves.interrupted(RUNNING, reason="r"), "running", "interrupted", {"suspect": True}),
+    "body_returned": (transitions.body_returned(FAILED), "failed", "failed", {"body_running": False}),
+    "interrupted": (transitions.interrupted(RUNNING, reason="r"), "running", "interrupted", {"suspect": True}),
     "recovered, again": (
-        moves.requeued(of(Status.INTERRUPTED, attempt=5), NOW, reason="r", strikes=2),
+        transitions.requeued(of(Status.INTERRUPTED, attempt=5), NOW, reason="r", strikes=2),
         "interrupted", "pending",
         {"run_at": NOW, "strikes": 2, "max_attempts": 6, "retry_reason": "r"},
     ),
     "recovered, given up": (
-        moves.given_up(INTERRUPTED, NOW, error="e", fingerprint="f", reason="r", strikes=3),
+        transitions.given_up(INTERRUPTED, NOW, error="e", fingerprint="f", reason="r", strikes=3),
         "interrupted", "failed",
         {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f", "strikes": 3},
     ),
     "retried": (
-        moves.retried(of(Status.FAILED, attempt=5), NOW, actor="ann"),
+        transitions.retried(of(Status.FAILED, attempt=5), NOW, actor="ann"),
         "failed", "pending",
         {"run_at": NOW, "unit_lock": "u", "outcome": None, "finished_at": None, "stop_cause": None, "stop_at": None,
          "suspect": False, "strikes": 0, "retry_reason": "retried", "continues": "failed:7", "max_attempts": 6},
@@ -239,33 +230,33 @@ def test_the_unit_is_free_after_every_end_but_a_forced_one_until_its_body_has_re
 
 
 def test_the_trail_of_a_run_names_attempt_start_and_worker():
-    assert moves.interrupted(RUNNING, reason="r").detail == {
+    assert transitions.interrupted(RUNNING, reason="r").detail == {
         "attempt": 2, "started_at": NOW.isoformat(), "worker": "w-1",
     }  # fmt: skip
-    planned = moves.retry_planned(RUNNING, LATER, reason="r", error="e")
+    planned = transitions.retry_planned(RUNNING, LATER, reason="r", error="e")
     assert planned.detail["run_at"] == LATER.isoformat()
     assert planned.detail["error"] == "e"
 
 
 def test_a_job_without_a_limit_of_attempts_keeps_none():
     free = of(Status.INTERRUPTED, max_attempts=None)
-    assert moves.requeued(free, NOW, reason="r", strikes=0).values["max_attempts"] is None
-    assert moves.retried(of(Status.FAILED, max_attempts=None), NOW, actor="a").values["max_attempts"] is None
-    assert moves.requeued(INTERRUPTED, NOW, reason="r", strikes=0).values["max_attempts"] == 5, "there was room"
+    assert transitions.requeued(free, NOW, reason="r", strikes=0).values["max_attempts"] is None
+    assert transitions.retried(of(Status.FAILED, max_attempts=None), NOW, actor="a").values["max_attempts"] is None
+    assert transitions.requeued(INTERRUPTED, NOW, reason="r", strikes=0).values["max_attempts"] == 5, "there was room"
 
 
 @pytest.mark.parametrize("make", [
-    lambda: moves.run_now(RUNNING, NOW, actor="a"),
-    lambda: moves.cancelled(RUNNING, NOW, actor="a"),
-    lambda: moves.retry_planned(CANCELLING, NOW, reason="r"),
-    lambda: moves.snoozed(CANCELLING, NOW, reason="r"),
-    lambda: moves.asked(CANCELLING, {"name": "q", "kind": "input"}),
-    lambda: moves.handed_back(CANCELLING, NOW, reason="r"),
-    lambda: moves.stop_requested(PENDING, NOW, cause=StopCause.CANCEL, actor="a"),
-    lambda: moves.retried(of(Status.COMPLETED), NOW, actor="a"),
-    lambda: moves.retried(RUNNING, NOW, actor="a"),
-    lambda: moves.interrupted(PENDING, reason="r"),
-    lambda: moves.finished(RUNNING, NOW, Status.FAILED) and moves.body_returned(of(Status.COMPLETED)),
+    lambda: transitions.run_now(RUNNING, NOW, actor="a"),
+    lambda: transitions.cancelled(RUNNING, NOW, actor="a"),
+    lambda: transitions.retry_planned(CANCELLING, NOW, reason="r"),
+    lambda: transitions.snoozed(CANCELLING, NOW, reason="r"),
+    lambda: transitions.asked(CANCELLING, {"name": "q", "kind": "input"}),
+    lambda: transitions.handed_back(CANCELLING, NOW, reason="r"),
+    lambda: transitions.stop_requested(PENDING, NOW, cause=StopCause.CANCEL, actor="a"),
+    lambda: transitions.retried(of(Status.COMPLETED), NOW, actor="a"),
+    lambda: transitions.retried(RUNNING, NOW, actor="a"),
+    lambda: transitions.interrupted(PENDING, reason="r"),
+    lambda: transitions.finished(RUNNING, NOW, Status.FAILED) and transitions.body_returned(of(Status.COMPLETED)),
 ])  # fmt: skip
 def test_a_constructor_refuses_a_job_in_another_state(make):
     with pytest.raises(IllegalMove):
@@ -323,7 +314,7 @@ def test_what_an_end_means(end, cause, noticed, left):
     move = decide(job, ENDS[end], NO_ITEMS, Retry(attempts=5), NOW)
     assert f"{move.name} {move.to}" == expected(end, cause, noticed, left)
     for start in move.leaves:
-        moves.check_legal(move.name, [start], move.to)
+        transitions.check_legal(move.name, [start], move.to)
     if move.to in FINAL:
         assert move.values["finished_at"] == NOW
     else:

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from jobtrail.errors import AnswerRefused, InvalidOption, TooLarge, UsageError
-from jobtrail.job.fit import misfits
-from jobtrail.job.question import (
+from jobtrail.job.questions.question import (
     UNSET,
     answer_of,
     check_answer,
@@ -26,6 +25,7 @@ from jobtrail.job.question import (
     read_field,
     result_of,
 )
+from jobtrail.job.questions.validation import misfits
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -397,7 +397,7 @@ def test_an_honest_answer_of_the_largest_size_is_checked():
 
 
 def test_it_is_imported_without_what_is_heavy():
-    code = "import jobtrail.job.question, sys; print([n for n in ('jsonschema', 'pydantic', 'referencing') if n in sys.modules])"
+    code = "import jobtrail.job.questions.question, sys; print([n for n in ('jsonschema', 'pydantic', 'referencing') if n in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     assert told.strip() == "[]"
 

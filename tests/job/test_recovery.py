@@ -8,9 +8,9 @@ from json import loads
 import pytest
 
 from jobtrail.job.model import Status
-from jobtrail.job.moves import Subject
-from jobtrail.job.recovery import STRIKES, Lost, charged, decide, recover
 from jobtrail.job.retry import Retry
+from jobtrail.job.transitions import Subject
+from jobtrail.job.worker_loss import STRIKES, Lost, charged, decide, recover
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOW = "its worker was silent for 15 s"

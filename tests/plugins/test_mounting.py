@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobtrail import InvalidOption, JobTrail, Plugin, UsageError
-from jobtrail.plugins import mounted
+from jobtrail.plugins import registry
 from jobtrail.testing import drain
 
 GOOD = """
@@ -62,7 +62,7 @@ def test_an_installed_plugin_is_found_and_its_tasks_run(install, make_jobs):
 
 def test_plugins_are_looked_for_at_the_first_use_and_not_by_a_program_that_only_submits(make_jobs, monkeypatch):
     looked = []
-    monkeypatch.setattr(mounted, "installed", lambda: looked.append(1) or [])
+    monkeypatch.setattr(registry, "installed", lambda: looked.append(1) or [])
     jobs = make_jobs()
 
     @jobs.task

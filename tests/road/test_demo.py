@@ -22,7 +22,7 @@ import pytest
 from services import database_name
 from trails import until
 
-from jobtrail.cli.demo import shipped_data
+from jobtrail.cli.demo.demo import shipped_data
 
 ITEMS = {
     "sync_weather": {"ok": 26_109, "failed": 6, "skipped": 0},
@@ -133,7 +133,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Pat
     ):
         assert reason in shown.stdout
 
-    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo:app"}
+    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
     listed = jobtrail("list", "status:partial", "--json", **there)
     assert listed.returncode == 0, listed.stderr
     assert listed.stdout.count('"partial"') >= 7
@@ -155,7 +155,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Pat
 
 def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path) -> None:
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
-    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo:app"}
+    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
     command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=known | {"PYTHONUNBUFFERED": "1"})
     try:

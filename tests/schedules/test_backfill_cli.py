@@ -16,7 +16,7 @@ import pytest
 from trails import until
 
 from jobtrail.cli import main
-from jobtrail.cli.waiting import _state
+from jobtrail.cli.input.waiting import _state
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from jobtrail.cli.demo import flights, shipped_data
+from jobtrail.cli.demo.demo import flights, shipped_data
 from jobtrail.testing import drain
 
 AIRPORTS = ("EWR", "JFK", "LGA")

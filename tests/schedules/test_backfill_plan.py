@@ -7,7 +7,7 @@ from trails import count_rows
 
 from jobtrail import Context, InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, UnknownTask, UsageError
 from jobtrail.job.period import Period
-from jobtrail.schedules.backfill import MOST_UNITS, Selection
+from jobtrail.schedules.backfill.backfill import MOST_UNITS, Selection
 from jobtrail.testing import drain
 
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule
-from jobtrail.schedules.celery_beat import read_beat_schedule
-from jobtrail.schedules.rules import At, Cron, Every, calendar, every
+from jobtrail.schedules.rules.celery_beat import read_beat_schedule
+from jobtrail.schedules.rules.rules import At, Cron, Every, calendar, every
 
 MOSCOW = "Europe/Moscow"
 
@@ -241,7 +241,7 @@ def test_celery_is_not_loaded():
     code = (
         "import sys\n"
         "from datetime import timedelta\n"
-        "from jobtrail.schedules.celery_beat import read_beat_schedule\n"
+        "from jobtrail.schedules.rules.celery_beat import read_beat_schedule\n"
         "read_beat_schedule({'x': {'task': 't', 'schedule': timedelta(minutes=5)}})\n"
         "print([name for name in sys.modules if name in {'celery', 'kombu'}])"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from jobtrail import JobTrail
 from jobtrail.cli import main
-from jobtrail.cli.schedule_views import local
+from jobtrail.cli.rendering.schedule_views import local
 from jobtrail.testing import MovableClock, drain, tick
 
 APP = """

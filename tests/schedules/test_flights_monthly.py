@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobtrail.cli.demo import flights, shipped_data
+from jobtrail.cli.demo.demo import flights, shipped_data
 from jobtrail.job.model import Status
 from jobtrail.testing import MovableClock, drain
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 from ticking import NOON, Ticking, at
 
+from jobtrail.database import leases
 from jobtrail.errors import InvalidOption
-from jobtrail.store import leases, schedules, workers
+from jobtrail.store import schedules, workers
 
 
 @pytest.fixture

@@ -19,12 +19,13 @@ import pytest
 from trails import until
 
 from jobtrail import JobTrail
+from jobtrail.database import connection
+from jobtrail.database.tables import jobs as jobs_table
+from jobtrail.database.tables import slots as slots_table
+from jobtrail.database.tables import workers as workers_table
 from jobtrail.schedules.scheduler import Beside
-from jobtrail.schedules.standing import definition_of, rule_of
-from jobtrail.store import database, slots
-from jobtrail.store.tables import jobs as jobs_table
-from jobtrail.store.tables import slots as slots_table
-from jobtrail.store.tables import workers as workers_table
+from jobtrail.schedules.state import definition_of, rule_of
+from jobtrail.store import slots
 
 TESTS = Path(__file__).parents[1]
 SECOND = timedelta(seconds=1)
@@ -199,7 +200,7 @@ async def wait_for(what, fact, timeout=15.0):
 
 async def test_c05_a_locked_database_neither_ends_nor_freezes_the_scheduler(sqlite_url, monkeypatch):
     """Another program holds the write lock for longer than the busy timeout, while jobs run and times come."""
-    monkeypatch.setattr(database, "SQLITE_BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(connection, "SQLITE_BUSY_SECONDS", 0.3)
     jobs = JobTrail(sqlite_url, poll_interval=0.1)
     ran = []
 

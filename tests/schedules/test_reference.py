@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jobtrail.schedules import firing, planning
+from jobtrail.schedules import dispatcher, planner
 from jobtrail.schedules.definition import DEFAULTS, WORDS
 from jobtrail.schedules.service import Schedules
 
@@ -28,7 +28,7 @@ def test_every_word_of_a_schedule_is_told_with_its_default():
 
 def test_every_reason_is_told():
     written = {row[0] for row in _table("## Slots")}
-    reasons = {planning.DOWN, planning.PAUSED, planning.OVERLAP_, planning.TOO_LATE, planning.UNKNOWN, firing.COMPLETE}
+    reasons = {planner.DOWN, planner.PAUSED, planner.OVERLAP_, planner.TOO_LATE, planner.UNKNOWN, dispatcher.COMPLETE}
     assert written == {*reasons, "refused: …"}
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule, UsageError
-from jobtrail.schedules.rules import At, Cron, Every, Rule, at, calendar, cron, every, jittered, parse_rule
+from jobtrail.schedules.rules.rules import At, Cron, Every, Rule, at, calendar, cron, every, jittered, parse_rule
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -148,7 +148,7 @@ def test_a_zone_may_be_an_object():
 def test_c66_the_zone_of_the_host_does_not_matter():
     code = (
         "from datetime import datetime, UTC, timedelta\n"
-        "from jobtrail.schedules.rules import *\n"
+        "from jobtrail.schedules.rules.rules import *\n"
         "start = datetime(2026, 3, 27, tzinfo=UTC)\n"
         "for rule in (cron('30 2 * * *', 'Asia/Almaty'), cron('*/45 * * * *', 'Europe/Berlin'),\n"
         "             calendar(days=1, hour=2, start=start.date(), tz='Europe/Berlin'), every(hours=5, start=start)):\n"
@@ -459,6 +459,6 @@ def test_jitter_spreads():
 
 
 def test_jitter_is_the_same_in_another_process():
-    code = "from jobtrail.schedules.rules import *; print(jittered(datetime(2026, 1, 1, tzinfo=UTC), 60, 'ключ').isoformat())"
+    code = "from jobtrail.schedules.rules.rules import *; print(jittered(datetime(2026, 1, 1, tzinfo=UTC), 60, 'ключ').isoformat())"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.strip()
     assert told == jittered(START, 60, "ключ").isoformat()

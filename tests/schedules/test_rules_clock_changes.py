@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobtrail.schedules.rules import calendar, cron, every, jittered
-from jobtrail.schedules.words import shown
+from jobtrail.schedules.rules.rules import calendar, cron, every, jittered
+from jobtrail.schedules.rules.wording import shown
 
 BERLIN, NEW_YORK, LORD_HOWE, MOSCOW = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Europe/Moscow"
 

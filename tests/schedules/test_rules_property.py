@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule
-from jobtrail.schedules.rules import cron
+from jobtrail.schedules.rules.rules import cron
 
 # Their clocks change by whole hours and not at midnight, which is where cronsim is right as well.
 PLAIN_ZONES = [

@@ -9,9 +9,9 @@ import pytest
 from ticking import NOON, Ticking, at
 from trails import count_rows
 
+from jobtrail.database.tables import schedules as table
 from jobtrail.errors import AlreadyActive
 from jobtrail.store import jobs as store_jobs
-from jobtrail.store.tables import schedules as table
 from jobtrail.testing import drain
 
 
@@ -433,18 +433,18 @@ def test_c61_a_row_that_cannot_be_read_is_paused_and_told_and_holds_up_no_other(
 
 
 def test_a_schedule_that_cannot_be_written_is_put_off_and_holds_up_no_other(ticking, monkeypatch, caplog):
-    from jobtrail.schedules import firing
+    from jobtrail.schedules import dispatcher
 
     ticking.declare("*/10 * * * *", args={"number": 13})
     ticking.declare("*/10 * * * *", name="well")
-    whole = firing.submissions.insert_plain
+    whole = dispatcher.submissions.insert_plain
 
     def breaks(conn, dialect, new, now):
         if any('"number":13' in one.args for one in new):
             raise RuntimeError("this one cannot be written")
         whole(conn, dialect, new, now)
 
-    monkeypatch.setattr(firing.submissions, "insert_plain", breaks)
+    monkeypatch.setattr(dispatcher.submissions, "insert_plain", breaks)
     ticking.turn("12:10:01")
     ticking.turn("12:10:12")
     assert ticking.ran("well") == ["12:10"]

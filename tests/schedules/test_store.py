@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from jobtrail.database import leases
 from jobtrail.job.ids import new_id
 from jobtrail.schedules.definition import Definition
-from jobtrail.schedules.placing import new_row
-from jobtrail.schedules.rules import every
-from jobtrail.store import leases, schedules, slots
+from jobtrail.schedules.initial_position import new_row
+from jobtrail.schedules.rules.rules import every
+from jobtrail.store import schedules, slots
 from jobtrail.store.slots import MISSED, SUBMITTED, Slot
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

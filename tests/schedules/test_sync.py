@@ -11,7 +11,7 @@ from trails import count_rows
 
 from jobtrail import JobTrail, Plugin
 from jobtrail.errors import Conflict, InvalidArguments, InvalidOption, InvalidSchedule, NotFound, UnknownTask
-from jobtrail.schedules.rules import calendar, every
+from jobtrail.schedules.rules.rules import calendar, every
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidOption, InvalidSchedule
-from jobtrail.schedules.languages import English, Russian
-from jobtrail.schedules.rules import Cron, at, calendar, cron, every
-from jobtrail.schedules.words import words
+from jobtrail.schedules.rules.languages import English, Russian
+from jobtrail.schedules.rules.rules import Cron, at, calendar, cron, every
+from jobtrail.schedules.rules.wording import words
 
 START = datetime(2024, 10, 26, 20, tzinfo=UTC)
 TEXTS = [

@@ -11,9 +11,10 @@ import pytest
 from making import Maker
 from services import database_name
 
-from jobtrail.store import Store, migrate
-from jobtrail.store.database import Database
-from jobtrail.store.tables import metadata
+from jobtrail.database import migration
+from jobtrail.database.connection import Database
+from jobtrail.database.tables import metadata
+from jobtrail.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite file with all tables, to be copied."""
     path = tmp_path_factory.mktemp("migrated") / "jobs.db"
     with closing(Database(f"sqlite:///{path}")) as database:
-        migrate.upgrade(database)
+        migration.upgrade(database)
     return path
 
 
@@ -63,7 +64,7 @@ def migrated_url(make_database: Callable[[], str]) -> str:
     """A PostgreSQL database with all tables, emptied after each test."""
     url = make_database()
     with closing(Database(url)) as database:
-        migrate.upgrade(database)
+        migration.upgrade(database)
     return url
 
 

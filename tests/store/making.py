@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Claim, JobRow, NewJob, Status, Submitted
-from jobtrail.job.moves import Move, Subject
 from jobtrail.job.period import Period
+from jobtrail.job.transitions import Move, Subject
 from jobtrail.job.unit import Unit
 from jobtrail.store import jobs
 from jobtrail.store.submissions import PLAIN, Rules
@@ -93,7 +93,7 @@ class Maker:
         self, claim: Claim, to: Status = Status.COMPLETED, *, ledgers: Any = None, now: Any = None, **rest: Any
     ) -> list[Move]:
         """End a run."""
-        return self.apply(moves.finished(subject(claim), now or self.store.now(), to, **rest), ledgers=ledgers)
+        return self.apply(transitions.finished(subject(claim), now or self.store.now(), to, **rest), ledgers=ledgers)
 
     def ended(
         self,

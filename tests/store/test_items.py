@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jobtrail.database import tables
 from jobtrail.job.ids import new_id
 from jobtrail.job.items import Counts, ItemOutcome
-from jobtrail.store import items, tables
+from jobtrail.store import items
 from jobtrail.store.items import Recorded
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from making import new_job, of_unit, subject, unit
 
-from jobtrail.job import moves
+from jobtrail.database import tables
+from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status, StopCause
-from jobtrail.store import events, jobs, runs, tables, units
+from jobtrail.store import events, jobs, runs, units
 from jobtrail.store.items import Recorded
 from jobtrail.store.submissions import Rules
 
@@ -48,7 +49,7 @@ def test_a_failure_has_a_line(store: Store, make: Maker) -> None:
 def test_a_wrong_run_number_moves_nothing_and_leaves_a_line(store: Store, make: Maker) -> None:
     make.pending()
     (claim,) = make.claim()
-    stale = moves.finished(subject(claim, run_no=claim.run_no + 1), store.now(), Status.COMPLETED)
+    stale = transitions.finished(subject(claim, run_no=claim.run_no + 1), store.now(), Status.COMPLETED)
     assert make.apply(stale) == [stale]
     assert make.row(claim.id).status is Status.RUNNING
     assert [name for name, *_ in trail(store, claim.id)] == ["refused"]
@@ -58,15 +59,15 @@ def test_a_wrong_state_moves_nothing_and_leaves_a_line(store: Store, make: Maker
     make.pending()
     (claim,) = make.claim()
     make.finish(claim)
-    again = moves.retry_planned(subject(claim), store.now(), reason="late")
+    again = transitions.retry_planned(subject(claim), store.now(), reason="late")
     assert make.apply(again) == [again]
     assert make.row(claim.id).status is Status.COMPLETED
     assert [name for name, *_ in trail(store, claim.id)] == ["refused"]
 
 
 def test_a_job_that_is_gone_moves_nothing(store: Store, make: Maker) -> None:
-    ghost = moves.Subject(new_id(), 1)
-    assert len(make.apply(moves.finished(ghost, store.now(), Status.COMPLETED))) == 1
+    ghost = transitions.Subject(new_id(), 1)
+    assert len(make.apply(transitions.finished(ghost, store.now(), Status.COMPLETED))) == 1
 
 
 def test_good_and_stale_ones_in_one_group(store: Store, make: Maker) -> None:
@@ -74,7 +75,7 @@ def test_good_and_stale_ones_in_one_group(store: Store, make: Maker) -> None:
     claims = make.claim()
     stale = {claim.id for claim in claims[::3]}
     given = [
-        moves.finished(subject(c, run_no=c.run_no + (c.id in stale)), store.now(), Status.COMPLETED) for c in claims
+        transitions.finished(subject(c, run_no=c.run_no + (c.id in stale)), store.now(), Status.COMPLETED) for c in claims
     ]
     assert {move.job_id for move in make.apply(*given)} == stale
     assert {c.id for c in claims if make.row(c.id).status is Status.RUNNING} == stale
@@ -85,7 +86,7 @@ def test_the_same_move_twice_moves_once(store: Store, make: Maker) -> None:
     make.pending()
     make.pending()
     one, two = make.claim()
-    given = [moves.finished(subject(c), store.now(), Status.FAILED, error="{}") for c in (one, two)]
+    given = [transitions.finished(subject(c), store.now(), Status.FAILED, error="{}") for c in (one, two)]
     assert make.apply(*given) == []
     assert len(make.apply(*given)) == 2
 
@@ -96,7 +97,7 @@ def test_a_retry_runs_under_a_new_number(store: Store, make: Maker, retries: int
     (claim,) = make.claim()
     for number in range(1, retries + 1):
         assert claim.run_no == claim.attempt == number
-        make.apply(moves.retry_planned(subject(claim), store.now(), reason="again"))
+        make.apply(transitions.retry_planned(subject(claim), store.now(), reason="again"))
         (claim,) = make.claim()
     assert (claim.run_no, claim.attempt) == (retries + 1, retries + 1)
     assert claim.continues is None
@@ -105,7 +106,7 @@ def test_a_retry_runs_under_a_new_number(store: Store, make: Maker, retries: int
 def test_a_snooze_is_not_charged(store: Store, make: Maker) -> None:
     make.pending()
     (claim,) = make.claim()
-    make.apply(moves.snoozed(subject(claim), store.now(), reason="later"))
+    make.apply(transitions.snoozed(subject(claim), store.now(), reason="later"))
     (claim,) = make.claim()
     assert (claim.run_no, claim.attempt) == (2, 1)
 
@@ -198,8 +199,8 @@ def test_a_cancelled_job_leaves_the_truth(store: Store, make: Maker) -> None:
     make.finish(claim)
     make.unit_job(one)
     (claim,) = make.claim()
-    make.apply(moves.stop_requested(subject(claim), store.now(), cause=StopCause.CANCEL, actor="me"))
-    make.apply(moves.stopped_by_cancel(subject(claim, status=Status.CANCELLING), store.now()))
+    make.apply(transitions.stop_requested(subject(claim), store.now(), cause=StopCause.CANCEL, actor="me"))
+    make.apply(transitions.stopped_by_cancel(subject(claim, status=Status.CANCELLING), store.now()))
     with store.read() as conn:
         assert units.get(conn, one.key).outcome is Outcome.SUCCESS  # type: ignore[union-attr]
         assert jobs.active_of_unit(conn, one.key) is None
@@ -240,12 +241,12 @@ def test_a_forced_end_keeps_the_unit_until_the_body_returned(store: Store, make:
     one = unit()
     make.unit_job(one)
     (claim,) = make.claim()
-    make.apply(moves.stop_requested(subject(claim), store.now(), cause=StopCause.CANCEL, actor="me"))
+    make.apply(transitions.stop_requested(subject(claim), store.now(), cause=StopCause.CANCEL, actor="me"))
     stopping = subject(claim, status=Status.CANCELLING, stop_cause="cancel")
-    assert make.apply(moves.forced(stopping, store.now(), actor="me")) == []
+    assert make.apply(transitions.forced(stopping, store.now(), actor="me")) == []
     assert make.unit_job(one, '{"other": 1}').why == "active"
     ended = subject(claim, status=Status.CANCELLED)
-    assert make.apply(moves.body_returned(ended)) == []
+    assert make.apply(transitions.body_returned(ended)) == []
     assert make.unit_job(one).created
 
 

@@ -13,11 +13,12 @@ import pytest
 from making import new_job, of_unit, subject, unit
 from sqlalchemy import select, union, update
 
+from jobtrail.database import tables
 from jobtrail.errors import InvalidOption
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status
-from jobtrail.store import retention, runs, tables, units, workers
+from jobtrail.store import retention, runs, units, workers
 from jobtrail.store.items import Recorded
 from jobtrail.store.retention import Retention, run_once
 from jobtrail.store.submissions import Rules
@@ -66,10 +67,10 @@ def old(store: Store, make: Maker) -> Any:
         store.write(lambda conn: runs.save_step(conn, store.dialect, records, **step))
         ended = NOW - timedelta(days=days)
         if to is Status.CANCELLED:
-            make.apply(moves.stop_requested(subject(claim), ended, cause=moves.StopCause.CANCEL, actor="me"))
-            make.apply(moves.stopped_by_cancel(subject(claim), ended))
+            make.apply(transitions.stop_requested(subject(claim), ended, cause=transitions.StopCause.CANCEL, actor="me"))
+            make.apply(transitions.stopped_by_cancel(subject(claim), ended))
         else:
-            make.apply(moves.finished(subject(claim), ended, to), ledgers={claim.id: (claim.ledger, None)})
+            make.apply(transitions.finished(subject(claim), ended, to), ledgers={claim.id: (claim.ledger, None)})
         times = {"started_at": ended - timedelta(seconds=30), "run_at": ended - timedelta(seconds=40)}
         store.write(lambda conn: conn.execute(update(tables.jobs).where(tables.jobs.c.id == claim.id).values(times)))
         return claim.id
@@ -140,9 +141,9 @@ def test_c39_the_active_and_what_they_refer_to_stay(store: Store, make: Maker, o
 def test_a_forced_end_whose_body_still_runs_stays(store: Store, make: Maker) -> None:
     one = make.unit_job()
     (claim,) = make.claim()
-    make.apply(moves.stop_requested(subject(claim), LONG_AGO, cause=moves.StopCause.CANCEL, actor="me"))
+    make.apply(transitions.stop_requested(subject(claim), LONG_AGO, cause=transitions.StopCause.CANCEL, actor="me"))
     stopping = subject(claim, status=Status.CANCELLING, stop_cause="cancel")
-    assert make.apply(moves.forced(stopping, LONG_AGO, actor="me")) == []
+    assert make.apply(transitions.forced(stopping, LONG_AGO, actor="me")) == []
     assert run_once(store, POLICY, NOW).total == 0
     assert ids(store) == {one.id}
 
@@ -236,7 +237,7 @@ def test_c39_two_at_once_count_each_job_once(store: Store, other: Store, old: An
 def test_a_retry_and_its_removal_do_not_both_happen(store: Store, make: Maker, old: Any) -> None:
     """The row is locked before it is looked at: a job that somebody retries now is passed over."""
     job_id = old(Status.FAILED)
-    make.apply(moves.retried(subject_of(make, job_id), NOW, actor="me"))
+    make.apply(transitions.retried(subject_of(make, job_id), NOW, actor="me"))
     assert run_once(store, POLICY, NOW).total == 0
     assert ids(store) == {job_id}
 
@@ -244,7 +245,7 @@ def test_a_retry_and_its_removal_do_not_both_happen(store: Store, make: Maker, o
 def subject_of(make: Maker, job_id: str) -> Any:
     """A job in its state, as the moves see it."""
     row = make.row(job_id)
-    return moves.Subject(row.id, row.run_no, row.attempt, row.status, row.unit, row.max_attempts)
+    return transitions.Subject(row.id, row.run_no, row.attempt, row.status, row.unit, row.max_attempts)
 
 
 def test_keys_go_when_they_have_expired(store: Store, make: Maker) -> None:
@@ -269,7 +270,7 @@ def test_c39_jobs_that_end_meanwhile_wait_for_no_clean_up(store: Store, other: S
         began = time.monotonic()
         claims = make.claim(1)
         for claim in claims:
-            make.apply(moves.finished(subject(claim), NOW, Status.COMPLETED))
+            make.apply(transitions.finished(subject(claim), NOW, Status.COMPLETED))
         waits.append(time.monotonic() - began)
     cleaning.join()
     assert max(waits) < 1.0, f"an ending job waited {max(waits):.2f} s"

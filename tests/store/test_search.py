@@ -10,12 +10,13 @@ import pytest
 from making import new_job, subject, unit
 
 from jobtrail.errors import InvalidFilter
-from jobtrail.job import moves
+from jobtrail.job import transitions
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
-from jobtrail.store import jobs, looking, search, stats
-from jobtrail.store.grammar import Term, Word, parse
-from jobtrail.store.search import Counted
+from jobtrail.store import jobs, statistics
+from jobtrail.store.search import scan_filter, search
+from jobtrail.store.search.grammar import Term, Word, parse
+from jobtrail.store.search.search import Counted
 
 if TYPE_CHECKING:
     from making import Maker
@@ -277,9 +278,9 @@ def test_counts_are_exact_up_to_the_cap(store: Store) -> None:
 
 
 def test_where_not_all_was_looked_at_the_page_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (search, looking):
+    for module in (search, scan_filter):
         monkeypatch.setattr(module, "NEWEST", 30)
-    monkeypatch.setattr(looking, "FIRST", 7)
+    monkeypatch.setattr(scan_filter, "FIRST", 7)
     ids = [new_job().id for _ in range(50)]
     store.insert_alike(new_job(), [(one, '{"n": "oldest"}' if one == ids[0] else "{}") for one in ids])
     with store.read() as conn:
@@ -329,7 +330,7 @@ def test_counts_by_status_stop_at_their_cap(store: Store, monkeypatch: pytest.Mo
         for text in ("", "task:sync"):
             told = search.by_status(conn, text, now=NOW, cap=19)
             assert told["pending"] == search.together(told.values(), 19) == Counted(19, more=True)
-        monkeypatch.setattr(looking, "NEWEST", 10)
+        monkeypatch.setattr(scan_filter, "NEWEST", 10)
         assert search.by_status(conn, "sync", now=NOW)["pending"] == Counted(10, more=True)
 
 
@@ -340,7 +341,7 @@ def test_oldest_waiting_by_queue(store: Store, make: Maker) -> None:
     make.pending(queue="later", run_at=now + timedelta(hours=1))
     make.pending(queue="slow", run_at=now - timedelta(hours=1))
     with store.read() as conn:
-        oldest = stats.oldest_waiting(conn, now)
+        oldest = statistics.oldest_waiting(conn, now)
     assert oldest == {"default": now - timedelta(minutes=9), "slow": now - timedelta(hours=1)}
 
 
@@ -349,7 +350,7 @@ def test_a_running_job_is_found_by_its_status(store: Store, make: Maker) -> None
     (claim,) = make.claim()
     with store.read() as conn:
         assert [row.id for row in search.find(conn, "status:running", now=NOW).rows] == [claim.id]
-    make.apply(moves.stop_requested(subject(claim), NOW, cause=moves.StopCause.CANCEL, actor="me"))
+    make.apply(transitions.stop_requested(subject(claim), NOW, cause=transitions.StopCause.CANCEL, actor="me"))
     with store.read() as conn:
         assert [row.id for row in search.find(conn, "status:cancelling", now=NOW).rows] == [claim.id]
         assert jobs.get(conn, claim.id) is not None
@@ -403,7 +404,7 @@ def test_what_the_database_leaves_out_no_word_would_have_found(store: Store, mon
             return {text: {row.id for row in search.find(conn, text, now=NOW).rows} for text in filters}
 
     narrowed = found()
-    monkeypatch.setattr(looking, "_maybe", lambda _term, **_dialect: None)
+    monkeypatch.setattr(scan_filter, "_maybe", lambda _term, **_dialect: None)
     assert narrowed == found()
     assert narrowed["args.v:17"]
     assert narrowed["a_b"]

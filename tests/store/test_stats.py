@@ -10,9 +10,10 @@ import pytest
 from making import Maker, subject, unit
 from sqlalchemy import update
 
-from jobtrail.job import moves
+from jobtrail.database import tables
+from jobtrail.job import transitions
 from jobtrail.job.model import Status
-from jobtrail.store import retention, stats, tables, workers
+from jobtrail.store import retention, statistics, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,10 +25,10 @@ NOTHING_KEPT = retention.Retention(0, 0, 0, 0)
 
 
 @pytest.fixture
-def standing(store: Store) -> Callable[..., stats.Standing]:
-    def look(now: datetime | None = None, **rest: Any) -> stats.Standing:
+def standing(store: Store) -> Callable[..., statistics.Standing]:
+    def look(now: datetime | None = None, **rest: Any) -> statistics.Standing:
         with store.read() as conn:
-            return stats.standing(conn, now or store.now(), **rest)
+            return statistics.standing(conn, now or store.now(), **rest)
 
     return look
 
@@ -36,7 +37,7 @@ def standing(store: Store) -> Callable[..., stats.Standing]:
 def ends(store: Store) -> Callable[[], dict[tuple[str, str], int]]:
     def count() -> dict[tuple[str, str], int]:
         with store.read() as conn:
-            return stats.ends(conn)
+            return statistics.ends(conn)
 
     return count
 
@@ -47,8 +48,8 @@ def put(store: Store, job_id: str, **values: Any) -> None:
 
 def retry(make: Maker, job_id: str) -> None:
     row = make.row(job_id)
-    job = moves.Subject(id=row.id, run_no=row.run_no, attempt=row.attempt, status=row.status)
-    assert make.apply(moves.retried(job, make.store.now(), actor="t")) == []
+    job = transitions.Subject(id=row.id, run_no=row.run_no, attempt=row.attempt, status=row.status)
+    assert make.apply(transitions.retried(job, make.store.now(), actor="t")) == []
 
 
 def prune(store: Store, chunk: int = 100) -> int:
@@ -65,7 +66,7 @@ def test_an_empty_store_is_told_as_empty(standing: Any, ends: Any) -> None:
         [],
         [],
     )
-    assert found.open == dict.fromkeys(stats.OPEN_STATES, 0)
+    assert found.open == dict.fromkeys(statistics.OPEN_STATES, 0)
     assert ends() == {}
 
 
@@ -147,7 +148,7 @@ def test_an_end_counts_once_whatever_retries_and_retention_do(store: Store, make
     assert prune(store) == 1
     assert ends() == told
     (claim,) = make.claim()
-    make.apply(moves.finished(subject(claim), store.now(), Status.FAILED))
+    make.apply(transitions.finished(subject(claim), store.now(), Status.FAILED))
     told["sync", "failed"] = 2
     assert ends() == told
     assert prune(store) == 1

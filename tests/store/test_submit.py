@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from making import new_job, of_unit, unit
 
+from jobtrail.database import tables
 from jobtrail.job.model import Status
-from jobtrail.store import jobs, tables, units
+from jobtrail.store import jobs, units
 from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:

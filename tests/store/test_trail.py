@@ -9,15 +9,17 @@ import pytest
 from making import Maker
 from sqlalchemy import delete
 
-from jobtrail.job import moves
-from jobtrail.store import Store, events, tables, trail
+from jobtrail.database import tables
+from jobtrail.job import transitions
+from jobtrail.queries import trail_reader
+from jobtrail.store import Store, events
 
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
 def read(store):
-    reader = trail.TrailReader()
+    reader = trail_reader.TrailReader()
 
     def look(**later):
         with store.read() as conn:
@@ -44,7 +46,7 @@ def test_one_that_begins_behind_a_line_is_told_what_came_after_it(store):
     say(store, "a", "b", "c")
     with store.read() as conn:
         first = events.after(conn, 0)[0].id
-        found = trail.TrailReader(first).read(conn, store.now())
+        found = trail_reader.TrailReader(first).read(conn, store.now())
     assert [line.reason for line in found] == ["b", "c"]
 
 
@@ -79,7 +81,7 @@ def test_a_gap_is_waited_for_ten_seconds_and_no_longer(store, read):
 
 
 def test_many_lines_come_in_portions_and_none_is_left_out(store, read, monkeypatch):
-    reader = trail.TrailReader(0)
+    reader = trail_reader.TrailReader(0)
     say(store, *(str(n) for n in range(25)))
     with store.read() as conn:
         found = [line.reason for _ in range(4) for line in reader.read(conn, store.now(), limit=10)]
@@ -94,10 +96,10 @@ def test_what_was_missed_is_given_with_what_stands_closely_before(store):
     say(store, "missed")
     with store.read() as conn:
         known = next(line.id for line in events.after(conn, 0) if line.reason == "known")
-        assert [line.reason for line in trail.missed_since(conn, known)] == ["close", "missed"]
-        assert trail.missed_since(conn, known, limit=0) is None
-        assert trail.missed_since(conn, 10**12) is None
-        assert [line.reason for line in trail.missed_since(conn, 0)] == ["old", "close", "known", "missed"]
+        assert [line.reason for line in trail_reader.missed_since(conn, known)] == ["close", "missed"]
+        assert trail_reader.missed_since(conn, known, limit=0) is None
+        assert trail_reader.missed_since(conn, 10**12) is None
+        assert [line.reason for line in trail_reader.missed_since(conn, 0)] == ["old", "close", "known", "missed"]
 
 
 def test_a_pruned_trail_says_that_it_does_not_know(store):
@@ -105,11 +107,11 @@ def test_a_pruned_trail_says_that_it_does_not_know(store):
     store.write(lambda conn: conn.execute(delete(tables.events).where(tables.events.c.reason.in_(["a", "b"]))))
     with store.read() as conn:
         (third, *_) = events.after(conn, 0)
-        assert trail.missed_since(conn, third.id - 1) is None
-        assert [line.reason for line in trail.missed_since(conn, third.id)] == ["d"]
+        assert trail_reader.missed_since(conn, third.id - 1) is None
+        assert [line.reason for line in trail_reader.missed_since(conn, third.id)] == ["d"]
 
 
 def test_moves_are_lines_too(store: Store, make: Maker, read):
     job = make.row(make.pending())
-    make.apply(moves.cancelled(moves.Subject(job.id, job.run_no, status=job.status), store.now(), actor="ann", reason="why"))
+    make.apply(transitions.cancelled(transitions.Subject(job.id, job.run_no, status=job.status), store.now(), actor="ann", reason="why"))
     assert read() == ["why"]

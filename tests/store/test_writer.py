@@ -16,9 +16,10 @@ import pytest
 from making import Maker, new_job, of_unit, unit, wait_until
 from sqlalchemy import event, select
 
+from jobtrail.database import tables
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status
-from jobtrail.store import Store, tables
+from jobtrail.store import Store
 from jobtrail.store.submissions import Rules
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from . import examples
-from .guard import ANYONE, also, any_host, rule_of
+from .auth.guard import ANYONE, also, any_host, rule_of
+from .auth.sessions import COOKIE
+from .models.base import ProblemShape
 from .problems import MEDIA_TYPE
-from .shapes import ProblemShape
-from .signing import COOKIE
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

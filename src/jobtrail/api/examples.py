@@ -5,8 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from .models.base import ID
 from .problems import MEDIA_TYPE, Problem
-from .shapes import ID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

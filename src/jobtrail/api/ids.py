@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtrail.errors import NotFound
-from jobtrail.store.grammar import ID
+from jobtrail.store.search.grammar import ID
 
 
 def whole(text: str, what: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,31 @@ from starlette.routing import Match, Mount, Route
 from jobtrail.store import workers
 
 from . import description, problems
-from .access import Access
 from .assets import Assets
-from .desk import Desk
-from .guard import ANYONE, Guard, needs
+from .auth.access import Access
+from .auth.guard import ANYONE, Guard, needs
+from .context import Desk
+from .live import connections
+from .routes import (
+    audit,
+    bulk,
+    contents,
+    errors,
+    plugins,
+    questions,
+    schedules,
+    stats,
+    system,
+    tasks,
+    units,
+    uploads,
+)
+from .routes import (
+    jobs as job_routes,
+)
+from .routes import (
+    workers as worker_routes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +50,8 @@ if TYPE_CHECKING:
 
 # One file each, with a function make(desk) that gives an APIRouter.
 PARTS = (
-    "system", "jobs", "contents", "files", "bulk", "units", "questions", "tasks", "schedules", "workers", "failures", "audit", "stats", "live", "plugged",
+    system, job_routes, contents, uploads, bulk, units, questions, tasks, schedules, worker_routes, errors, audit, stats, connections,
+    plugins,
 )  # fmt: skip
 STATIC = Path(__file__).parent / "static"
 NO_CONSOLE = "The API is at ./api. The console is not built: run `make console` in a checkout, or install a wheel."
@@ -74,20 +95,12 @@ def create_api(
     app.state.desk = desk
     problems.install(app)
     for part in PARTS:
-        _join(app, desk, part)
+        app.router.routes.extend(part.make(desk).routes)  # flat, so that the guard sees each of them
     _describe(app)
     _add_console(app)
     said: dict[str, Any] = {"allowed_hosts": allowed_hosts, "origins": origins, "prefix": prefix.rstrip("/")}
     app.add_middleware(Guard, desk=desk, table=app.router, **said)
     return app
-
-
-def _join(app: FastAPI, desk: Desk, part: str) -> None:
-    """Add the routes of one file, flat, so that the guard sees each of them."""
-    name = f"{__package__}.{part}"
-    if importlib.util.find_spec(name) is None:
-        return
-    app.router.routes.extend(importlib.import_module(name).make(desk).routes)
 
 
 def _describe(app: FastAPI) -> None:

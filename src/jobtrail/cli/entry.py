@@ -84,7 +84,7 @@ def _understand(error: Exception) -> tuple[int, str]:
 
 
 def _one_line(text: str) -> str:
-    from .text import clean
+    from .rendering.text import clean
 
     return clean(" ".join(text.split()))
 

@@ -1,49 +1,14 @@
-"""The program: its commands, and the options that all of them take."""
+"""The program: all commands under one name."""
 
 from __future__ import annotations
 
-import inspect
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from .command import KEEPING, LOOKING, STEERING, WORKING, AppOption, DatabaseOption, DebugOption, VersionOption
 from .session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-LOOKING, STEERING, WORKING, KEEPING = "Looking", "Steering", "Working", "Keeping"
-_WHERE = "Where the jobs are"
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from jobtrail import __version__
-
-        typer.echo(f"jobtrail {__version__}")
-        raise typer.Exit
-
-
-AppOption = Annotated[
-    str | None,
-    typer.Option("--app", metavar="MODULE:OBJECT", help="The JobTrail, or a function that returns it [JOBTRAIL_APP].",
-                 rich_help_panel=_WHERE),
-]  # fmt: skip
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option("--database", metavar="URL", help="sqlite:///jobs.db or postgresql://… [JOBTRAIL_URL].",
-                 rich_help_panel=_WHERE),
-]  # fmt: skip
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_WHERE)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
-VersionOption = Annotated[
-    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-]
-
-_SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database": (DatabaseOption, None),
-           "debug": (DebugOption, False)}  # fmt: skip
 
 
 class Grouped(TyperGroup):
@@ -51,7 +16,7 @@ class Grouped(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel, and one with the names of plug-ins, of which none is loaded for that."""
-        from .plugins import installed_names
+        from .operate.plugins import installed_names
 
         shown = [one for name in self.list_commands(ctx) if (one := self.get_command(ctx, name)) is not None]
         width = max(len(one.name or "") for one in shown)
@@ -66,7 +31,7 @@ class Grouped(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command of ours, else the commands of the plug-in of this name."""
-        from .plugins import group_of
+        from .operate.plugins import group_of
 
         own = super().get_command(ctx, cmd_name)
         return own if own is not None else group_of(cmd_name, ctx.params.get("app"))
@@ -74,23 +39,8 @@ class Grouped(TyperGroup):
 
 def program() -> typer.Typer:
     """All commands."""
-    from . import (
-        api,
-        backfill,
-        coverage,
-        demonstrate,
-        keep,
-        look,
-        metrics,
-        plugins,
-        questions,
-        queues,
-        schedules,
-        serve,
-        show,
-        steer,
-        submit,
-    )
+    from .commands import actions, backfill, coverage, listing, questions, queues, schedules, show, submit
+    from .operate import demo, maintenance, metrics, plugins, serve, worker
 
     cli = typer.Typer(
         name="jobtrail",
@@ -103,8 +53,8 @@ def program() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    looking = (look, plugins, show, questions, coverage, schedules, queues, metrics)
-    for part in (*looking, submit, steer, backfill, serve, api, keep, demonstrate):
+    looking = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
+    for part in (*looking, submit, actions, backfill, worker, serve, maintenance, demo):
         part.add_to(cli)
     return cli
 
@@ -119,62 +69,3 @@ def _root(
     del debug, version  # read where errors are explained, and by its callback
     ctx.obj = Session(app, database)
     ctx.call_on_close(ctx.obj.close)
-
-
-def command_group(
-    cli: typer.Typer, name: str, panel: str, about: str, commands: Mapping[str, Callable[..., int | None]]
-) -> None:
-    """Register several commands under one name; without one of them it is the first, which needs no arguments."""
-    group = typer.Typer(
-        name=name, invoke_without_command=True, rich_markup_mode=None, help=about,
-        context_settings={"help_option_names": ["--help", "-h"]},
-    )  # fmt: skip
-    alone = next(iter(commands.values()))
-
-    def without_command(
-        ctx: typer.Context,
-        as_json: JsonOption = False,
-        app: AppOption = None,
-        database: DatabaseOption = None,
-        debug: DebugOption = False,
-    ) -> None:
-        del debug
-        session: Session = ctx.obj
-        session.app, session.database = app or session.app, database or session.database
-        if ctx.invoked_subcommand is None:
-            session.as_json = as_json
-            alone(session)
-
-    group.callback(help=about)(without_command)
-    for word, function in commands.items():
-        command(group, word, panel)(function)
-    cli.add_typer(group, rich_help_panel=panel)
-
-
-def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., int | None]], None]:
-    """Register a function that takes a `Session` first; the options that all commands share are added to its own."""
-
-    def register(function: Callable[..., int | None]) -> None:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        names = {p.name for p in own}
-        shared = {key: value for key, value in _SHARED.items() if key not in names}
-
-        @wraps(function)
-        def run(ctx: typer.Context, **given: Any) -> int | None:
-            session: Session = ctx.obj
-            given_shared = {key: given.pop(key) for key in shared}
-            session.app = given_shared.get("app") or session.app
-            session.database = given_shared.get("database") or session.database
-            session.as_json = bool(given_shared.get("as_json"))
-            return function(session, **given)
-
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        extra = [inspect.Parameter(k, keyword, default=d, annotation=a) for k, (a, d) in shared.items()]
-        parameters = [context, *(p.replace(kind=keyword) for p in own), *extra]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in parameters}
-        del run.__wrapped__
-        cli.command(name, rich_help_panel=panel)(run)
-
-    return register

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from .jsonvalue import safe_text
+from .json_value import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

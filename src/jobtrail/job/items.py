@@ -13,7 +13,7 @@ from uuid import UUID
 
 from jobtrail.errors import InvalidOption, UsageError
 
-from .jsonvalue import safe_text
+from .json_value import safe_text
 
 KEY_LIMIT = 512
 SHARE_FROM = 20

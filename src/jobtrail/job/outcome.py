@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from . import moves
+from . import transitions
 from .failure import describe
 from .items import Counts, outcome_of
 from .model import Status, StopCause
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from .moves import Move, Subject
     from .retry import Retry
+    from .transitions import Move, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SnoozeAsked:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The body asks a person; ``question`` has the fields of `jobtrail.job.question.Question`."""
+    """The body asks a person; ``question`` has the fields of `jobtrail.job.questions.question.Question`."""
 
     question: Mapping[str, Any]
 
@@ -102,18 +102,18 @@ def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datet
     """
     if isinstance(ended, Returned):
         if job.stop_cause == StopCause.CANCEL and job.stop_noticed:
-            return moves.stopped_by_cancel(job, now, result=ended.result, note=ended.note, counts=_counts(ledger))
+            return transitions.stopped_by_cancel(job, now, result=ended.result, note=ended.note, counts=_counts(ledger))
         return _returned(job, ended, ledger, policy, now)
     if job.stop_cause == StopCause.CANCEL:
-        return moves.stopped_by_cancel(job, now, note=_text_of(ended), counts=_counts(ledger))
+        return transitions.stopped_by_cancel(job, now, note=_text_of(ended), counts=_counts(ledger))
     if isinstance(ended, Raised):
         return _raised(job, ended, ledger, policy, now)
     if job.stop_cause is not None:
         return _given_up(job, ended, ledger, policy, now)
     if isinstance(ended, SnoozeAsked):
-        return moves.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
+        return transitions.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
     if isinstance(ended, Asked):
-        return moves.asked(job, ended.question)
+        return transitions.asked(job, ended.question)
     if isinstance(ended, NotKnownHere):
         return _not_known(job, ended, now)
     return _handed_back(job, ended, policy, now)
@@ -133,8 +133,8 @@ def _returned(job: Subject, ended: Returned, ledger: Ledger, policy: Retry, now:
     if to is Status.PARTIAL and may_repeat and policy.next_attempt_allowed(job.attempt, job.max_attempts):
         delay, _ = policy.delay(job.attempt, None)
         reason = f"partial: {note}" if note else "partial"
-        return moves.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
-    return moves.finished(job, now, to, result=ended.result, note=note, counts=_counts(ledger))
+        return transitions.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
+    return transitions.finished(job, now, to, result=ended.result, note=note, counts=_counts(ledger))
 
 
 def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:
@@ -142,13 +142,13 @@ def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: dat
     retry_at = now + timedelta(seconds=ended.delay) if again else None
     reason = ended.summary if ended.warning is None else f"{ended.summary} ({ended.warning})"
     if job.stop_cause is not None:
-        return moves.stopped_by_limit(
+        return transitions.stopped_by_limit(
             job, now, error=ended.error, fingerprint=ended.fingerprint, retry_at=retry_at, reason=reason,
             counts=_counts(ledger),
         )  # fmt: skip
     if retry_at is not None:
-        return moves.retry_planned(job, retry_at, reason=reason, error=ended.error, fingerprint=ended.fingerprint)
-    return moves.finished(
+        return transitions.retry_planned(job, retry_at, reason=reason, error=ended.error, fingerprint=ended.fingerprint)
+    return transitions.finished(
         job,
         now,
         Status.FAILED,
@@ -165,7 +165,7 @@ def _given_up(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: da
     seconds = ended.seconds if isinstance(ended, SnoozeAsked) else 0.0
     again = policy.next_attempt_allowed(job.attempt, job.max_attempts)
     failure = describe(TimeoutError(f"stopped by its {job.stop_cause} limit"))
-    return moves.stopped_by_limit(
+    return transitions.stopped_by_limit(
         job,
         now,
         error=failure.to_json(),
@@ -178,21 +178,21 @@ def _given_up(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: da
 
 def _handed_back(job: Subject, ended: HandedBack, policy: Retry, now: datetime) -> Move:
     """Free of charge a hundred times; after that a hand-back is an attempt like any other."""
-    free = job.hand_backs < moves.FREE_HAND_BACKS
+    free = job.hand_backs < transitions.FREE_HAND_BACKS
     if free or policy.next_attempt_allowed(job.attempt, job.max_attempts):
-        return moves.handed_back(job, now, reason=ended.reason)
+        return transitions.handed_back(job, now, reason=ended.reason)
     failure = describe(RuntimeError(f"handed back {job.hand_backs} times: {ended.reason}"))
-    return moves.finished(
+    return transitions.finished(
         job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=ended.reason
     )
 
 
 def _not_known(job: Subject, ended: NotKnownHere, now: datetime) -> Move:
     if ended.final:
-        return moves.finished(
+        return transitions.finished(
             job, now, Status.FAILED, error=ended.error, fingerprint=ended.fingerprint, reason="unknown task"
         )
-    return moves.put_back(job, now + timedelta(seconds=ended.delay), reason="unknown task here")
+    return transitions.put_back(job, now + timedelta(seconds=ended.delay), reason="unknown task here")
 
 
 def _counts(ledger: Ledger) -> tuple[int, int, int] | None:

@@ -20,6 +20,7 @@ ACCEPTED = (
 MOST_PARTS = 100_000
 CALENDAR = ("year", "month", "week", "day")
 UNITS = (*CALENDAR, "hour")
+YEARS = range(1900, 3000)
 _HOUR = timedelta(hours=1)
 
 _ONE = re.compile(r"(\d{4})(?:-W(\d\d)|-(\d\d)(?:-(\d\d)(?:T(\d\d)(Z?))?)?)?", re.ASCII)
@@ -387,3 +388,10 @@ def _span_text(period: Period) -> str:
 def _short(at: datetime) -> str:
     text = at.isoformat(timespec="minutes" if at.second == at.microsecond == 0 else "auto")
     return text.replace("+00:00", "Z")
+
+
+def in_our_time(moment: Any) -> datetime | None:
+    """The moment in UTC; None for what is no datetime with a zone of the years 1900 to 2999."""
+    if not isinstance(moment, datetime) or moment.utcoffset() is None or moment.year not in YEARS:
+        return None
+    return moment.astimezone(UTC)

@@ -1,11 +1,14 @@
-"""The identity of the work: (task, source, period) or (task, source, file content)."""
+"""The identity of the work: (task, source, period) or (task, source, file content); and of a step, its name and arguments."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
 from json import dumps
-from typing import TYPE_CHECKING
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import StepError
 
 if TYPE_CHECKING:
     from .period import Period
@@ -46,3 +49,31 @@ def unit_of(
     if period is None and sha256 is None:
         return None
     return Unit(task, source, period, None if period else sha256, None if period else file_name)
+
+
+def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """What makes two calls of a step the same: equal arguments, by their JSON.
+
+    Raises: StepError when an argument has no JSON to compare by.
+    """
+    try:
+        text = dumps([args, kwargs], sort_keys=True, default=_comparable)
+    except (TypeError, ValueError) as error:
+        message = f"the arguments of the step '{name}' cannot be compared from run to run: {error}"
+        raise StepError(message) from None
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _comparable(value: Any) -> Any:
+    key = getattr(value, "key", None)
+    if isinstance(key, str):
+        return key
+    sha256 = getattr(value, "sha256", None)
+    if isinstance(sha256, str):
+        return sha256
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, PurePath):
+        return str(value)
+    message = f"{type(value).__name__} is neither JSON nor a period, a file, a path or a date"
+    raise TypeError(message)

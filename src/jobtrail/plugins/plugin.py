@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar, overload
 
+from jobtrail.commands.handles import BoundTask
+from jobtrail.commands.submit import NOTHING, Using
 from jobtrail.config import Settings
-from jobtrail.engine.handle import BoundTask
-from jobtrail.engine.middleware import Middleware, declared_options
-from jobtrail.engine.submit import NOTHING, Using
 from jobtrail.errors import InvalidOption, UsageError
 from jobtrail.job.task import Task, Tasks, choice_option, name_option
+from jobtrail.worker.middleware import Middleware, declared_options
 
 SCOPES = ("tasks", "application")
 ROLES = ("viewer", "operator", "admin")

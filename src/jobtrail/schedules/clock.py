@@ -14,7 +14,7 @@ from apscheduler.triggers.base import BaseTrigger
 
 from jobtrail.store import schedules
 
-from .standing import Broken, Due, Standings
+from .state import Broken, Due, Standings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

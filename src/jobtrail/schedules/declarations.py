@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import InvalidSchedule, JobTrailError
 from jobtrail.job.task import name_option
 
-from .celery_beat import read_beat_schedule
 from .definition import Definition, check_for, declared
+from .rules.celery_beat import read_beat_schedule
 from .sync import Declared
 
 if TYPE_CHECKING:
-    from jobtrail.engine.handle import BoundTask
-    from jobtrail.engine.service import Service
+    from jobtrail.commands.handles import BoundTask
+    from jobtrail.commands.service import Service
     from jobtrail.job.task import Task
 
-    from .celery_beat import BeatEntry
+    from .rules.celery_beat import BeatEntry
 
 CODE, SETTINGS, CELERY = "code", "settings", "celery"
 _log = logging.getLogger("jobtrail.schedules")

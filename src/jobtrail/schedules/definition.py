@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidPeriod, InvalidSchedule
-from jobtrail.job.jsonvalue import encode_arguments
-from jobtrail.job.moment import in_our_time
-from jobtrail.job.period import periods_from_rule
+from jobtrail.job.json_value import encode_arguments
+from jobtrail.job.period import in_our_time, periods_from_rule
 from jobtrail.job.task import choice_option, labels_option, name_option, priority_option
 
-from .rules import Rule, parse_rule
+from .rules.rules import Rule, parse_rule
 
 if TYPE_CHECKING:
     from jobtrail.job.task import Task

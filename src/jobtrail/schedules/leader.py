@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from jobtrail.database import leases
 from jobtrail.errors import InvalidOption
-from jobtrail.store import leases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from jobtrail.engine.chores import Chore
-from jobtrail.store.wake import SCHEDULES
+from jobtrail.database.wakeup import SCHEDULES
+from jobtrail.recovery.background_loop import Chore
 
 from .leader import TURNS, Leader
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from jobtrail.engine.chores import Health
-    from jobtrail.engine.service import Service
+    from jobtrail.commands.service import Service
+    from jobtrail.recovery.background_loop import Health
 
     from .clock import Clock
-    from .firing import Firing
-    from .tending import Tending
+    from .dispatcher import Firing
+    from .maintenance import Tending
 
 TEND_EVERY = timedelta(seconds=5)
 LOOK_EVERY = 5.0  # seconds at most until what another process has changed is seen
@@ -92,8 +92,8 @@ class Scheduler:
         """What only a program with schedules has to load."""
         if self._parts is None:
             from .clock import Clock
-            from .firing import Firing
-            from .tending import Tending
+            from .dispatcher import Firing
+            from .maintenance import Tending
 
             service = self._service
             tending = Tending(service.store, service.tasks, service.settings.scheduler_lease)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.database import leases
 from jobtrail.job.ids import new_id
-from jobtrail.store import events, leases, schedules, slots
+from jobtrail.store import events, schedules, slots
 
+from .commands import Steering, not_there
 from .declarations import Declarations, PluginSchedules
 from .leader import PREFIX
 from .scheduler import Beside, Scheduler
-from .steering import Steering, not_there
 from .sync import Differences, sync
 from .view import Schedule, view
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from jobtrail.engine.handle import BoundTask, Job
-    from jobtrail.engine.service import Service
-    from jobtrail.engine.worker import Worker
+    from jobtrail.commands.handles import BoundTask, Job
+    from jobtrail.commands.service import Service
     from jobtrail.store.slots import Slot
+    from jobtrail.worker.worker import Worker
 
 
 class Schedules:

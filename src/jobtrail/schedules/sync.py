@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.store import events, schedules
-from jobtrail.store.wake import SCHEDULES
 
 from .definition import DEFAULTS
-from .placing import moved, new_row
-from .standing import declared_of, edits_of
-from .tending import QUARANTINE, RESUMED
+from .initial_position import moved, new_row
+from .maintenance import QUARANTINE, RESUMED
+from .state import declared_of, edits_of
 from .view import masked_words
 
 if TYPE_CHECKING:

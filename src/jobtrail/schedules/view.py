@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.job.masking import masked
 
 from .definition import DEFAULTS
-from .planning import Standing, first_after
-from .standing import declared_of, edits_of, rule_of
-from .words import words
+from .planner import Standing, first_after
+from .rules.wording import words
+from .state import declared_of, edits_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

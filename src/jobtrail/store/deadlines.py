@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, cast, select, text, update
 
+from jobtrail.database.tables import jobs
+
 from .jobs import columns, read
-from .tables import jobs
 
 if TYPE_CHECKING:
     from datetime import datetime

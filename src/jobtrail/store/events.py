@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from jobtrail.database.tables import events
 from jobtrail.job.model import Status
-
-from .tables import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from jobtrail.job.moves import Move
-
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.transitions import Move
 
 COLUMNS = ("job_id", "at", "name", "from_status", "to_status", "run_no", "actor", "reason", "detail")
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from jobtrail.database.tables import items
 from jobtrail.job.items import Counts, ItemOutcome
-
-from .tables import items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 COLUMNS = (
     "generation", "loop", "key", "position", "outcome", "reason", "error_type", "job_id", "run_no", "tries", "at",

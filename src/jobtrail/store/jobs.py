@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, cast, or_, select, text, update
 
+from jobtrail.database.dialects import CLAIMED, PRIORITIES, Mark
+from jobtrail.database.tables import DUE, jobs, workers
 from jobtrail.job.model import ACTIVE, WAITING_FOR_A_PERSON, Claim, JobRow, Outcome, Status
 from jobtrail.job.task import OWN_TASKS
 
-from . import events, follow, questions, units
-from .dialects import CLAIMED, PRIORITIES, Mark
-from .tables import DUE, jobs, workers
+from . import events, questions, successors, units
 from .workers import ALIVE
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from jobtrail.job.moves import Move
-
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.transitions import Move
 
 # The conditions of partial indexes, as the indexes have them: SQLite sees no implication in bound values.
 HELD = text("jobtrail_jobs.status IN ('running', 'cancelling')")
@@ -145,12 +144,12 @@ def _what_follows(
             questions.close_of_jobs(conn, [move.job_id], now, actor=move.actor, reason=move.reason or "cancelled")
     settled = [move for move in done if move.settles and (move.follow or move.job_id in followed)]
     if settled:
-        follow.after_ends(conn, dialect, settled, followed, now, wake)
+        successors.after_ends(conn, dialect, settled, followed, now, wake)
         if wake_parents(conn, [move.job_id for move in settled], now) and wake is not None:
             wake()
     again = [move.job_id for move in done if move.name == "retried" and move.job_id in followed]
     if again:
-        follow.reopen(conn, again)
+        successors.reopen(conn, again)
 
 
 def _after_end(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, text, update
 
+from jobtrail.database.tables import jobs, questions, remembered
 from jobtrail.job.ids import new_id
-
-from .tables import jobs, questions, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from jobtrail.job.moves import Move
-
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.transitions import Move
 
 OPEN, ANSWERED, DEFAULTED, EXPIRED, CLOSED = "open", "answered", "defaulted", "expired", "closed"
 STATES = (OPEN, ANSWERED, DEFAULTED, EXPIRED, CLOSED)

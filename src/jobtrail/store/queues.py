@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from . import actions, stats
-from .tables import queues
+from jobtrail.database.tables import queues
+
+from . import operator_actions, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 _COLUMNS = ("name", "paused", "actor", "reason", "at")
 _AGAIN = "ON CONFLICT (name) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])
@@ -35,20 +36,20 @@ def set_paused(
         return False
     dialect.insert_many(conn, queues, _COLUMNS, [(name, paused, actor, reason, now)], _AGAIN)
     what = "queue_paused" if paused else "queue_resumed"
-    actions.record(conn, dialect, now, actor=actor, name=what, target=name, reason=reason)
+    operator_actions.record(conn, dialect, now, actor=actor, name=what, target=name, reason=reason)
     return True
 
 
-def overview(conn: Connection, now: datetime, waiting: Iterable[stats.Waiting] | None = None) -> list[dict[str, Any]]:
+def overview(conn: Connection, now: datetime, waiting: Iterable[statistics.Waiting] | None = None) -> list[dict[str, Any]]:
     """Each queue with a job that waits for its time or runs, or that was ever paused, and who paused it.
 
     waiting: what `stats.waiting` found, where it was asked already. ``due`` and ``later`` stop at `stats.CAP`; ``oldest``: since when the first one is due.
     """
     found: dict[str, dict[str, Any]] = {}
-    for one in stats.waiting(conn, now) if waiting is None else waiting:
+    for one in statistics.waiting(conn, now) if waiting is None else waiting:
         counts = {"waiting": one.due + one.later, "due": one.due, "later": one.later, "oldest": one.oldest}
         found[one.queue] = {**_nothing(one.queue), **counts}
-    for _, _, queue, number in stats.held(conn):
+    for _, _, queue, number in statistics.held(conn):
         found.setdefault(queue, _nothing(queue))["running"] += number
     for row in conn.execute(select(queues)):
         about = {"paused": row.paused, "actor": row.actor, "reason": row.reason, "at": row.at}

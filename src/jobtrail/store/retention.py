@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, literal, or_, select, text, tuple_
 
-from jobtrail.errors import InvalidOption
-from jobtrail.job.model import ACTIVE, Outcome, Status
-
-from .search import OPEN, smallest_id
-from .stats import retried_ends
-from .tables import (
+from jobtrail.database.tables import (
     events,
     group_members,
     groups,
@@ -43,6 +38,11 @@ from .tables import (
     units,
     workers,
 )
+from jobtrail.errors import InvalidOption
+from jobtrail.job.model import ACTIVE, Outcome, Status
+
+from .search.search import OPEN, smallest_id
+from .statistics import retried_ends
 from .workers import ALIVE
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select
 
+from jobtrail.database.tables import jobs, logs, progress, steps
+
 from . import deadlines, events, items
-from .tables import jobs, logs, progress, steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 _STEPS = ("generation", "name", "digest", "job_id", "run_no", "result", "seconds", "at")
 _STEP_AGAIN = (

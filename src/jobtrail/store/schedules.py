@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select, text, update
 
-from .tables import jobs, schedules
+from jobtrail.database.tables import jobs, schedules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 ACTIVE, PAUSED, RETIRED, FINISHED = "active", "paused", "retired", "finished"
 # The condition of the partial index, as the index has it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select, tuple_
 
-from .tables import jobs, schedules, slots
+from jobtrail.database.tables import jobs, schedules, slots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 SUBMITTED, MISSED = "submitted", "missed"
 PAIRS = 250  # in one question

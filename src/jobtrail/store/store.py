@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import follow, submissions
-from .database import Database
-from .wake import Wake
-from .writer import Writer
+from jobtrail.database.connection import Database
+from jobtrail.database.wakeup import Wake
+from jobtrail.database.writer import Writer
+
+from . import submissions, successors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.database.dialects import Dialect
     from jobtrail.job.model import NewJob, Submitted
-
-    from .dialects import Dialect
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class Store:
         self.wake.need()
         answer = submissions.submit(conn, self.dialect, new, rules, self.now())
         if rules.following and not answer.created and answer.why is None:
-            follow.attach(conn, self.dialect, answer.id, rules.following, self.now())
+            successors.attach(conn, self.dialect, answer.id, rules.following, self.now())
         return answer
 
     def insert(self, new: NewJob) -> None:

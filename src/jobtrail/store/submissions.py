@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
 
+from jobtrail.database.tables import idempotency_keys, job_labels, jobs, successors
 from jobtrail.job.model import FINAL, NewJob, Outcome, Submitted
 
 from . import units
-from .tables import idempotency_keys, job_labels, jobs, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
-    from jobtrail.job.follow import Successor
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.successor import Successor
     from jobtrail.job.unit import Unit
-
-    from .dialects import Dialect
 
 FINAL_STATES = tuple(status.value for status in FINAL)
 WAITING = "waiting"  # what a successor does until the end of what it follows

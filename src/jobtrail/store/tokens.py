@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
+from jobtrail.database.tables import tokens
 from jobtrail.job.ids import new_id
 
-from . import actions
-from .grammar import ID
-from .tables import tokens
+from . import operator_actions
+from .search.grammar import ID
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 PREFIX = "jt_"
 USED_EVERY = timedelta(minutes=1)  # how exactly the last use is known
@@ -57,7 +57,7 @@ def create(
     made = Token(new_id(), name, role)
     columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at")
     dialect.insert_many(conn, tokens, columns, [(made.id, name, role, digest_of(text), now, actor, expires_at)])
-    actions.record(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
+    operator_actions.record(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
     return made, text
 
 
@@ -85,7 +85,7 @@ def revoke(conn: Connection, dialect: Dialect, name: str, now: datetime, *, acto
         mine = tokens.c.revoked_at.is_(None) & (tokens.c.id == name)
     number = conn.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
     if number:
-        actions.record(conn, dialect, now, actor=actor, name="token_revoked", target=name)
+        operator_actions.record(conn, dialect, now, actor=actor, name="token_revoked", target=name)
     return number
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, or_, select, text, update
 
+from jobtrail.database.tables import jobs, units
 from jobtrail.job.model import ACTIVE, Outcome, Status
-
-from .tables import jobs, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.database.dialects import Dialect
     from jobtrail.job.unit import Unit
-
-    from .dialects import Dialect
 
 COLUMNS = (
     "unit", "task", "source", "period", "period_start", "period_end", "sha256", "text", "linked_unit", "changed_at",

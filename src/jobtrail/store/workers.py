@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, select, text, union_all, update
 
-from .tables import beats, jobs, submitters, workers
+from jobtrail.database.tables import beats, jobs, submitters, workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .dialects import Dialect
+    from jobtrail.database.dialects import Dialect
 
 _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",

@@ -1,0 +1,213 @@
+"""Who somebody is: by the host's own login, an API token, a session begun with one, or the header of a trusted proxy."""
+
+from __future__ import annotations
+
+import inspect
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from starlette.requests import HTTPConnection
+
+from jobtrail.api.problems import Problem
+from jobtrail.errors import InvalidOption, UsageError
+
+from . import sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from starlette.types import Scope
+
+    from jobtrail.api.context import Desk
+
+ROLES = ("viewer", "operator", "admin")
+LOCAL = "local"
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who uses the API: a name for the trail, and a role (viewer, operator, admin).
+
+    how: by what it is known who that is: login, token, session (a token exchanged for a cookie), proxy, local.
+
+    Raises: InvalidOption for a role that there is not.
+    """
+
+    name: str
+    role: str
+    how: str = "login"
+
+    def __post_init__(self) -> None:
+        """Refuse a role that no route could ask for."""
+        if self.role not in ROLES:
+            message = f"there is no role '{self.role}'; there are: {', '.join(ROLES)}"
+            raise InvalidOption(message)
+
+    @property
+    def actor(self) -> str:
+        """As the trail names them."""
+        return f"{'token' if self.how in {'token', 'session'} else 'person'}:{self.name}"
+
+    def may(self, role: str) -> bool:
+        """Is this role, or a higher one, theirs?"""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The ways in which somebody may be known; see `create_api` for what each means."""
+
+    login: Callable[[Any], Any] | None = None
+    tokens: bool = True
+    proxy_header: str | None = None
+    trusted_proxies: tuple[Any, ...] = ()
+    proxy_roles: Mapping[str, str] | None = None
+    local: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        login: Callable[[Any], Any] | None,
+        tokens: bool,
+        proxy_header: str | None,
+        trusted_proxies: Iterable[str],
+        proxy_roles: Mapping[str, str] | None,
+        local: bool | None,
+    ) -> Access:
+        """Checked whole.
+
+        Raises: InvalidOption.
+        """
+        networks = tuple(_network(one) for one in trusted_proxies)
+        if proxy_header is not None and not networks:
+            message = "proxy_header needs trusted_proxies: the addresses from which it is believed, as in ['10.0.0.1']"
+            raise InvalidOption(message)
+        if proxy_header is not None and not proxy_roles:
+            message = "proxy_header needs proxy_roles: {'ann': 'admin', '*': 'viewer'} says who may do what"
+            raise InvalidOption(message)
+        for role in (proxy_roles or {}).values():
+            Person("", role)
+        others = login is not None or proxy_header is not None
+        return cls(login, tokens, proxy_header, networks, proxy_roles, not others if local is None else local)
+
+    # -- who is it -----------------------------------------------------------------------------------
+
+    async def person(self, scope: Scope, desk: Desk) -> Person | None:
+        """Who asks, None where nobody knows.
+
+        Raises: Problem 401 for a token that is not (any more) good: what is shown and wrong is never passed over; 429
+        where that comes too often.
+        """
+        connection = HTTPConnection(scope)
+        bearer = _bearer(connection)
+        if bearer is not None and self.tokens:
+            return await self._of_token(bearer, scope, desk)
+        return (
+            await self._of_login(connection, scope)
+            or self._of_proxy(connection)
+            or await self._of_session(connection, desk)
+            or self._of_this_machine(connection)
+        )
+
+    async def _of_token(self, text: str, scope: Scope, desk: Desk) -> Person:
+        address = self.address(scope)
+        found = await desk.call(sessions.find_token, desk.store, text)
+        if found is None:
+            desk.attempts.check(address)
+            desk.attempts.failed(address)
+            raise Problem(401, "bad-token", "this token is not known, revoked, or over its time", headers=CHALLENGE)
+        return Person(found.name, found.role, "token")
+
+    async def _of_login(self, connection: HTTPConnection, scope: Scope) -> Person | None:
+        if self.login is None:
+            return None
+        from starlette.requests import Request
+
+        asked = Request(scope) if scope["type"] == "http" else connection
+        if inspect.iscoroutinefunction(self.login) or inspect.iscoroutinefunction(getattr(self.login, "__call__", None)):  # noqa: B004 - an object may be the login
+            found = await self.login(asked)
+        else:
+            found = await anyio.to_thread.run_sync(self.login, asked)
+            found = await found if inspect.isawaitable(found) else found
+        if found is not None and not isinstance(found, Person):
+            message = f"the login callable must return a Person or None; it returned {type(found).__name__}"
+            raise UsageError(message)
+        return found
+
+    def _of_proxy(self, connection: HTTPConnection) -> Person | None:
+        if self.proxy_header is None or not self.trusts(connection.scope):
+            return None
+        name = connection.headers.get(self.proxy_header, "").strip()
+        roles = self.proxy_roles or {}
+        role = roles.get(name, roles.get("*"))
+        return Person(name[:200], role, "proxy") if name and role else None
+
+    async def _of_session(self, connection: HTTPConnection, desk: Desk) -> Person | None:
+        cookie = connection.cookies.get(sessions.COOKIE)
+        if cookie is None or not self.tokens:
+            return None
+        found = await desk.call(sessions.find_session, desk.store, desk.secret, cookie)
+        return None if found is None else Person(found.name, found.role, "session")
+
+    def _of_this_machine(self, connection: HTTPConnection) -> Person | None:
+        """Whoever is on this machine, unless the request was carried here from somewhere else."""
+        if not self.local or not is_loopback(connection.scope):
+            return None
+        carried = any(name in connection.headers for name in _FORWARDED)
+        return None if carried else Person(LOCAL, "admin", LOCAL)
+
+    # -- where from ----------------------------------------------------------------------------------
+
+    def trusts(self, scope: Scope) -> bool:
+        """Does the request come from one of the trusted proxies?"""
+        address = _address(scope)
+        return address is not None and any(address in network for network in self.trusted_proxies)
+
+    def address(self, scope: Scope) -> str:
+        """From where somebody asks, also behind a trusted proxy."""
+        if self.trusts(scope):
+            forwarded = HTTPConnection(scope).headers.get("x-forwarded-for", "")
+            last = forwarded.rpartition(",")[2].strip()
+            if last:
+                return last[:64]
+        client = scope.get("client")
+        return str(client[0]) if client else "unknown"
+
+
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="jobtrail"'}
+
+
+def is_loopback(scope: Scope) -> bool:
+    """Is the caller on this machine? A Unix socket is."""
+    client = scope.get("client")
+    if client is None:
+        return False
+    address = _address(scope)
+    return address is not None and address.is_loopback
+
+
+def _address(scope: Scope) -> Any:
+    client = scope.get("client")
+    try:
+        found = ipaddress.ip_address(client[0]) if client else None
+    except ValueError:
+        return None
+    mapped = getattr(found, "ipv4_mapped", None)
+    return mapped or found
+
+
+def _network(text: str) -> Any:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        message = f"trusted_proxies wants addresses such as 10.0.0.1 or 10.0.0.0/8, not '{text}'"
+        raise InvalidOption(message) from None
+
+
+def _bearer(connection: HTTPConnection) -> str | None:
+    scheme, _, text = connection.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else None

@@ -1,0 +1,308 @@
+"""The one rule about who may do what: each route names the role that it needs, and one that names none is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.routing import Match
+
+from jobtrail.api.problems import MEDIA_TYPE, Problem
+from jobtrail.api.problems import of as problem_of
+from jobtrail.errors import InvalidOption, JobTrailError
+
+from .access import CHALLENGE, ROLES, Access, Person, is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from jobtrail.api.context import Desk
+
+ANYONE = "anyone"
+OURS = "x-jobtrail"  # a header that no other site can have a browser send
+_RULE = "__jobtrail_needs__"
+_FILES = "__jobtrail_takes_files__"
+_ANY_HOST = "__jobtrail_any_host__"
+BODY_LIMIT = 8 << 20  # bytes of a request that is no file
+_PERSON = "jobtrail.person"
+_BOUNDED = "jobtrail.bounded"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_F = TypeVar("_F")
+
+
+def needs(role: str) -> Callable[[_F], _F]:
+    """Say who may call a route: viewer, operator, admin, or anyone.
+
+    Raises: InvalidOption for another word.
+    """
+    if role not in {*ROLES, ANYONE}:
+        message = f"a route needs viewer, operator, admin or anyone, not '{role}'"
+        raise InvalidOption(message)
+
+    def declare(endpoint: _F) -> _F:
+        setattr(endpoint, _RULE, role)
+        return endpoint
+
+    return declare
+
+
+def any_host(endpoint: Any) -> bool:
+    """Does it answer under any name?"""
+    return getattr(endpoint, _ANY_HOST, False)
+
+
+def rule_of(endpoint: Any) -> str | None:
+    """Who may call it; None where nothing was said, and then nobody may."""
+    rule: str | None = getattr(endpoint, _RULE, None)
+    return rule
+
+
+def takes_files(endpoint: _F) -> _F:
+    """Say of a route that it reads its body piece by piece and has a limit of its own."""
+    setattr(endpoint, _FILES, True)
+    return endpoint
+
+
+def under_any_name(endpoint: _F) -> _F:
+    """Say of a route that it tells nothing: it answers whatever name is asked for, as who checks health asks by address."""
+    setattr(endpoint, _ANY_HOST, True)
+    return endpoint
+
+
+def routes(tag: str) -> APIRouter:
+    """An empty set of routes below ``/api``; ``tag`` groups them in the description."""
+    return APIRouter(prefix="/api", tags=[tag], responses=also(401, 403, 422, 503))
+
+
+def also(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the description of a route: what it answers beside its success, as problem details."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {status: {"description": _MEANS[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}
+
+
+_MEANS = {
+    401: "Nobody knows who you are.",
+    403: "Your role does not allow it, or it came from another site.",
+    404: "There is no such thing.",
+    409: "The state of the store forbids it now; `job` names what stands in the way.",
+    410: "Nobody waits for it any more.",
+    413: "It is too large.",
+    421: "This server is not called so.",
+    422: "What was sent does not fit; `errors` says where.",
+    429: "Too often.",
+    507: "It could not be kept.",
+    503: "The database is away, or the search took too long.",
+}
+
+
+def person_of(connection: HTTPConnection) -> Person:
+    """Who asks, as the guard has found; for a route that needs a role."""
+    person: Person = connection.scope[_PERSON]
+    return person
+
+
+Who = Annotated[Person, Depends(person_of)]
+
+
+class Guard:
+    """Stands before all routes of an application, as ASGI middleware."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        desk: Desk,
+        table: Any,
+        allowed_hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        prefix: str = "",
+    ) -> None:
+        self.app = app
+        self.desk = desk
+        self.access: Access = desk.access
+        self.table = table
+        self.prefix = prefix
+        self.allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
+        self.origins = frozenset(origin.lower().rstrip("/") for origin in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through to its route, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        self._place(scope)
+        try:
+            await self._check(scope)
+        except Problem as problem:
+            await self._refuse(problem, scope, receive, send)
+            return
+        except JobTrailError as error:  # who asks could not be read, say
+            await self._refuse(problem_of(error), scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+        else:
+            await self.app(scope, self._bounded(scope, receive), self._with_headers(send))
+
+    def _place(self, scope: Scope) -> None:
+        """A path begins with that of the place where this is served, whether the proxy before it has cut that off or not."""
+        root = scope["root_path"] = self.prefix or scope.get("root_path", "").rstrip("/")
+        if root and not scope["path"].startswith(f"{root}/"):
+            scope["path"] = f"{root}{scope['path']}"
+
+    async def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        endpoint = self._endpoint(scope)
+        if not any_host(endpoint):
+            self._check_host(headers)
+        if endpoint is None:
+            return  # there is no such route, or not for this method: nothing of ours will be called
+        role = rule_of(endpoint)
+        if role is None:
+            raise Problem(403, "closed", "this address is closed: nothing says who may use it")
+        if not getattr(endpoint, _FILES, False):
+            scope[_BOUNDED] = True
+            _check_size(headers.get("content-length", ""))
+        person = await self._person(scope, needed=role != ANYONE)
+        self._check_origin(scope, headers, person)
+        scope[_PERSON] = person
+        if role == ANYONE:
+            return
+        if person is None:
+            raise Problem(401, "login-needed", self._how(scope), headers=CHALLENGE)
+        if not person.may(role):
+            raise Problem(403, "role-needed", f"this needs the role {role}; yours is {person.role}", role=role)
+
+    async def _person(self, scope: Scope, *, needed: bool) -> Person | None:
+        try:
+            return await self.access.person(scope, self.desk)
+        except Problem:
+            if needed:
+                raise
+            return None
+
+    def _how(self, scope: Scope) -> str:
+        if self.access.tokens or self.access.login is not None or self.access.proxy_header is not None:
+            return "say who you are: log in, or send a token as Bearer"
+        del scope
+        return "nobody can log in here from another machine"
+
+    def _endpoint(self, scope: Scope) -> Any:
+        """What this request will call: the first route that fits, as the router itself decides; None where nothing does."""
+        for route in self.table.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                return found.get("endpoint", route)
+        return None
+
+    # -- where it comes from ---------------------------------------------------------------------------
+
+    def _check_host(self, headers: Headers) -> None:
+        """A name that another site has pointed at this machine is not ours (DNS rebinding)."""
+        host = headers.get("host", "").lower()
+        name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+        good = name in self.allowed_hosts or host in self.allowed_hosts
+        if not self.allowed_hosts:
+            # Who has to log in is known to the browser under the right name only.
+            good = not self.access.local
+        if not good and not (self.access.local and name in _LOOPBACK):
+            message = f"this server is not called '{host[:200]}'; its names are set by allowed_hosts"
+            raise Problem(421, "unknown-host", message)
+
+    def _check_origin(self, scope: Scope, headers: Headers, person: Person | None) -> None:
+        """What changes something comes from our own pages, or from a program that shows its token."""
+        socket = scope["type"] == "websocket"
+        if (not socket and scope["method"] in _SAFE) or (person is not None and person.how == "token"):
+            return
+        origin = headers.get("origin")
+        crossed = headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
+        if (origin is None and crossed) or (origin is not None and not self._is_ours(origin, scope, headers)):
+            message = f"this came from a page of another site ('{(origin or 'unknown')[:200]}')"
+            raise Problem(403, "foreign-origin", message)
+        if not socket and OURS not in headers:
+            raise Problem(403, "header-missing", "what changes something needs the header 'X-Jobtrail: 1'")
+
+    def _is_ours(self, origin: str, scope: Scope, headers: Headers) -> bool:
+        origin = origin.lower().rstrip("/")
+        if origin in self.origins:
+            return True
+        host = headers.get("host", "").lower()
+        if self.access.trusts(scope):
+            host = headers.get("x-forwarded-host", host).lower()
+        parts = urlsplit(origin)
+        default = {"http": ":80", "https": ":443"}.get(parts.scheme)
+        return default is not None and parts.netloc.removesuffix(default) == host.removesuffix(default)
+
+    # -- what is answered ------------------------------------------------------------------------------
+
+    async def _refuse(self, problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await _refuse_socket(problem, scope, receive, send)
+        else:
+            await problem.response()(scope, receive, self._with_headers(send))
+
+    @staticmethod
+    def _bounded(scope: Scope, receive: Receive) -> Receive:
+        """A body that does not say its size before is counted as it comes."""
+        left = BODY_LIMIT
+
+        async def receiving() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413)
+            return message
+
+        return receiving if scope.get(_BOUNDED) else receive
+
+    @staticmethod
+    def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return sending
+
+
+def _check_size(length: str) -> None:
+    if length.isdecimal() and int(length) > BODY_LIMIT:
+        raise Problem(413, "too-large", f"a request may have {BODY_LIMIT:,} bytes; files go to /api/files")
+
+
+async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    """With the answer of a request where the server can do that, else by closing."""
+    await receive()
+    if "websocket.http.response" in scope.get("extensions", {}):
+        response = problem.response()
+        start = {"status": response.status_code, "headers": response.raw_headers}
+        await send({"type": "websocket.http.response.start", **start})
+        await send({"type": "websocket.http.response.body", "body": response.body})
+    else:
+        await send({"type": "websocket.close", "code": 4000 + problem.status, "reason": problem.detail[:100]})
+
+
+__all__ = ["ANYONE", "HEADERS", "Guard", "Who", "is_loopback", "needs", "person_of", "routes", "rule_of"]

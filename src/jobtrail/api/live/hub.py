@@ -1,0 +1,336 @@
+"""One reader for all clients of a process: what many watch is read once, and each is told what has changed for it.
+
+The trail has a line for most of what happens, but none for a submission, a start or a plain success (they would cost the
+hot path). So topics are read as they stand and compared, at most four times a second, and no oftener than a tenth of
+the time goes into it; while nobody watches, nothing is read. What is said after commits (`Wake`) only makes it sooner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from json import dumps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio.to_thread
+
+from jobtrail.api import problems
+from jobtrail.api.models.base import plain
+from jobtrail.api.problems import Problem
+from jobtrail.database.tables import jobs
+from jobtrail.errors import JobTrailError
+from jobtrail.job.masking import masked
+from jobtrail.queries import trail_reader
+
+from .send_buffer import Following, Watching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from jobtrail.api.context import Desk
+    from jobtrail.database.wakeup import Listener
+    from jobtrail.store.events import Event
+
+    from .send_buffer import Outbox
+    from .topics import Found, Look
+
+THREADS = 4  # that read for clients
+SLOW_THREADS = 1  # and those for what may take long
+SOONEST = 0.25  # seconds between two looks at the same
+SHARE = 10  # a look that took a second is followed by ten seconds of rest
+LONGEST_REST = 60.0
+AFTER_FAILURE = 1.0  # seconds
+MOST_LOOKS = 500
+MOST_CLIENTS = 500
+TRAIL_EVERY = 0.5
+_log = logging.getLogger("jobtrail.api")
+T = TypeVar("T")
+
+
+class Hub:
+    """What is watched in one event loop, and by whom. ``dropped`` counts clients that read too slowly."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.clients = 0
+        self.dropped = 0
+        self.leaving = asyncio.Event()  # the server stops
+        self._limiters = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
+        self._watched: dict[Hashable, Watched] = {}
+        self._trail: Trail | None = None
+        self._listener: Listener | None = None
+        self._loop = asyncio.get_running_loop()
+
+    # -- joining and leaving -------------------------------------------------------------------------
+
+    def watch(self, look: Look, name: str, outbox: Outbox) -> Callable[[], None]:
+        """Tell ``outbox`` about a topic from now on, beginning with all of it; what is returned ends it.
+
+        Raises: Problem 503 where too much is watched already.
+        """
+        watched = self._watched.get(look.key)
+        if watched is None:
+            if len(self._watched) >= MOST_LOOKS:
+                raise Problem(503, "too-much-watched", "too much is being watched here; close other pages")
+            watched = self._watched[look.key] = Watched(self, look)
+        one = Watching(name, outbox, watched)
+        watched.join(one)
+        self._listen()
+
+        def leave() -> None:
+            outbox.forget(one)
+            if watched.leave(one) and self._watched.get(look.key) is watched:
+                del self._watched[look.key]
+            self._listen()
+
+        return leave
+
+    def follow(
+        self, name: str, outbox: Outbox, fits: Callable[[dict[str, Any]], bool], after: int | None
+    ) -> Callable[[], None]:
+        """Give ``outbox`` the lines of the trail that fit, from behind ``after`` on, or from now."""
+        if self._trail is None:
+            self._trail = Trail(self)
+        follower, reader = Following(name, outbox), self._trail
+        reader.join(follower, fits, after)
+        self._listen()
+
+        def leave() -> None:
+            outbox.forget(follower)
+            if reader.leave(follower) and self._trail is reader:
+                self._trail = None
+            self._listen()
+
+        return leave
+
+    async def read(self, function: Callable[[], T], *, slow: bool = False) -> tuple[T, float]:
+        """Call what blocks, in one of a few threads: what it gave, and how many seconds it took there."""
+        return await anyio.to_thread.run_sync(self._timed, function, limiter=self._limiters[slow])
+
+    def _timed(self, function: Callable[[], T]) -> tuple[T, float]:
+        began = time.monotonic()
+        self.desk.jobs.service.make_readable()
+        return function(), time.monotonic() - began
+
+    # -- what is said after commits --------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """As long as somebody watches."""
+        wanted = bool(self._watched) or self._trail is not None
+        wake = self.desk.store.wake
+        if wanted and self._listener is None:
+            wake.subscribe(self._heard)
+            self._listener = wake.listener(self._heard)
+            self._listener.start()
+        elif not wanted and self._listener is not None:
+            wake.unsubscribe(self._heard)
+            self._listener.stop()
+            self._listener = None
+
+    def _heard(self, _words: frozenset[str]) -> None:
+        """Called from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._look_soon)
+
+    def _look_soon(self) -> None:
+        for watched in self._watched.values():
+            watched.look_soon()
+        if self._trail is not None:
+            self._trail.look_soon()
+
+
+class Repeated:
+    """Looks again and again while somebody is there, and rests the longer the longer a look takes."""
+
+    def __init__(self, hub: Hub, every: float) -> None:
+        self._hub = hub
+        self._every = every
+        self._soon = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def look_soon(self) -> None:
+        """Something may have changed."""
+        self._soon.set()
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._repeat())
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _repeat(self) -> None:
+        before = 0.0
+        while True:
+            began = time.monotonic()
+            try:
+                took = await self.look()
+                # One that was held up, by a busy machine say, or the first, is no measure of what looking costs.
+                least, before = SHARE * min(took, before), took
+            except JobTrailError as error:
+                least = max(SHARE * (time.monotonic() - began), AFTER_FAILURE)
+                self.cannot(problems.of(error))
+            except Exception:
+                least = AFTER_FAILURE
+                _log.exception("a look for those who watch has failed")
+                self.cannot(Problem(500, "internal", "something went wrong here; the server's log tells what"))
+            await self._rest(min(max(SOONEST, least), LONGEST_REST))
+
+    async def _rest(self, least: float) -> None:
+        await asyncio.sleep(least)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(self._every - least, 0.0)):
+                await self._soon.wait()
+        self._soon.clear()
+
+    async def look(self) -> float:
+        """One look; how many seconds it took."""
+        raise NotImplementedError
+
+    def cannot(self, problem: Problem) -> None:
+        """The look has failed."""
+        raise NotImplementedError
+
+
+class Watched(Repeated):
+    """A topic that somebody watches: as it was read last, and who is told of changes."""
+
+    def __init__(self, hub: Hub, look: Look) -> None:
+        super().__init__(hub, look.every)
+        self._look = look
+        self._watchers: set[Watching] = set()
+        self.parts: dict[str, str] = {}
+        self.order: list[str] | None = None
+        self.order_no = 0
+        self.problem: Problem | None = None
+        self.known = False
+
+    def join(self, one: Watching) -> None:
+        """Tell somebody, beginning with all of it."""
+        self._watchers.add(one)
+        self._start()
+        if self.problem is not None:
+            one.has_problem(self.problem)
+        if self.known:
+            one.changed(())
+
+    def leave(self, one: Watching) -> bool:
+        """Tell somebody no more; is nobody there now?"""
+        self._watchers.discard(one)
+        if not self._watchers:
+            self._stop()
+        return not self._watchers
+
+    async def look(self) -> float:
+        """Read it, and tell what has changed."""
+        found, took = await self._hub.read(self._look.read, slow=self._look.slow)
+        self._take(found)
+        return took
+
+    def _take(self, found: Found) -> None:
+        changed = {name for name, text in found.parts.items() if self.parts.get(name) != text}
+        changed |= self.parts.keys() - found.parts.keys()
+        reordered = found.order != self.order
+        first, recovered = not self.known, self.problem is not None
+        self.parts, self.order, self.known = dict(found.parts), found.order, True
+        self.order_no += reordered
+        self.problem = None
+        for one in self._watchers:
+            if recovered:
+                one.begin_anew()
+            if first or recovered or changed or reordered:
+                one.changed(changed)
+
+    def cannot(self, problem: Problem) -> None:
+        """Tell once that it cannot be read; what was read last stays with the client."""
+        if self.problem is None or self.problem.code != problem.code:
+            self.problem = problem
+            for one in self._watchers:
+                one.has_problem(problem)
+
+
+class Trail(Repeated):
+    """The trail, read once for all who follow it."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__(hub, TRAIL_EVERY)
+        self._reader = trail_reader.TrailReader()
+        self._followers: dict[Following, Callable[[dict[str, Any]], bool]] = {}
+        self._joined: list[Following] = []
+        self._catching_up: dict[Following, int | None] = {}
+
+    def join(self, one: Following, fits: Callable[[dict[str, Any]], bool], after: int | None) -> None:
+        """Give somebody the lines that fit."""
+        self._followers[one] = fits
+        self._joined.append(one)
+        if after is not None:
+            self._catching_up[one] = after
+        self._start()
+        self.look_soon()
+
+    def leave(self, one: Following) -> bool:
+        """Give somebody no more; is nobody there now?"""
+        self._followers.pop(one, None)
+        self._catching_up.pop(one, None)
+        if not self._followers:
+            self._stop()
+        return not self._followers
+
+    async def look(self) -> float:
+        """Read what is new; before that, for those who have just come, what they missed."""
+        catching_up, self._catching_up = self._catching_up, {}
+        joined, self._joined = self._joined, []
+        (found, missed), took = await self._hub.read(lambda: self._read(list(catching_up.values())))
+        for one in joined:
+            one.begins(catching_up.get(one) or self._reader.high or 0)
+        for (one, after), lines in zip(catching_up.items(), missed, strict=True):
+            if one not in self._followers:
+                continue
+            if lines is None:
+                one.lose(f"what came since event {after} is not known any more, or is too much")
+            else:
+                one.missed(self._fitting(one, lines))
+        for one in list(self._followers):
+            one.add(self._fitting(one, found))
+        return took
+
+    def _fitting(self, one: Following, lines: list[dict[str, Any]]) -> list[tuple[int, str]]:
+        fits = self._followers[one]
+        return [(line["id"], dumps(line, separators=(",", ":"), default=str)) for line in lines if fits(line)]
+
+    def _read(self, catching_up: list[int | None]) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]] | None]]:
+        store = self._hub.desk.store
+        with store.read() as conn:
+            # What is new first: what commits between the two reads is in both and told once.
+            found = self._reader.read(conn, store.now())
+            missed = [trail_reader.missed_since(conn, after or 0) for after in catching_up]
+            about: dict[str, Any] = {}
+            ids = sorted({line.job_id for lines in (found, *(one or [] for one in missed)) for line in lines})
+            for begin in range(0, len(ids), 500):
+                about |= {row.id: row for row in conn.execute(_ABOUT.where(jobs.c.id.in_(ids[begin : begin + 500])))}
+        if len(found) >= trail_reader.AT_ONCE:
+            self._hub._loop.call_soon_threadsafe(self.look_soon)
+        shown = [None if one is None else [_line(line, about) for line in one] for one in missed]
+        return [_line(line, about) for line in found], shown
+
+    def cannot(self, problem: Problem) -> None:
+        """Lines come when it can be read again; nothing is lost by that."""
+        _log.warning("the trail cannot be read: %s", problem.detail)
+
+
+_ABOUT = jobs.select().with_only_columns(jobs.c.id, jobs.c.task, jobs.c.kind, jobs.c.source, jobs.c.period)
+
+
+def _line(line: Event, about: dict[str, Any]) -> dict[str, Any]:
+    """A line as clients see it; one of a schedule names no task."""
+    job = about.get(line.job_id)
+    return {
+        "id": line.id, "at": line.at.isoformat(), "job": line.job_id, "name": line.name, "from": line.from_status,
+        "to": line.to_status, "run_no": line.run_no, "actor": line.actor, "reason": plain(line.reason),
+        "task": job and job.task, "kind": job and job.kind, "source": plain(job.source) if job else None,
+        "period": job and job.period, "schedule": masked(line.detail.get("schedule")),
+    }  # fmt: skip

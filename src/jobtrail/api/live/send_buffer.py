@@ -1,0 +1,205 @@
+"""What a client has still to be told: bounded, however slowly it reads, because what changes twice is told once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from jobtrail.api.problems import Problem
+
+MOST_CHANGES = 500  # of a topic; more are told as a whole anew
+MOST_EVENTS = 1_000  # lines of the trail that wait for a client
+AT_ONCE = 200  # of them in one message
+
+
+class Told(Protocol):
+    """A topic as it stands now, shared by all who watch it."""
+
+    parts: dict[str, str]
+    order: list[str] | None
+    order_no: int
+    problem: Problem | None
+    known: bool
+
+
+class Outbox:
+    """The subscriptions of one client, and which of them have something to tell."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+        self._waiting: OrderedDict[str, Waiting] = OrderedDict()
+
+    def has_news(self, one: Waiting) -> None:
+        """It is told as soon as the client can take it."""
+        self._waiting.setdefault(one.id, one)
+        self.ready.set()
+
+    def forget(self, one: Waiting) -> None:
+        """It is watched no more."""
+        if self._waiting.get(one.id) is one:
+            del self._waiting[one.id]
+
+    def take(self) -> str | None:
+        """The next message, of the subscription that has waited longest; None where there is nothing to tell."""
+        while self._waiting:
+            _, one = self._waiting.popitem(last=False)
+            message = one.message()
+            if one.more():
+                self._waiting[one.id] = one
+            if message is not None:
+                return message
+        self.ready.clear()
+        return None
+
+
+class Waiting(Protocol):
+    """A subscription that may have something to tell."""
+
+    id: str
+
+    def message(self) -> str | None:
+        """What it has to tell now, as JSON; after that it has told it."""
+
+    def more(self) -> bool:
+        """Is there something left to tell?"""
+
+
+class Watching:
+    """A subscription of a topic: which of its parts the client does not know as they are now."""
+
+    def __init__(self, name: str, outbox: Outbox, told: Told) -> None:
+        self.id = name
+        self._outbox = outbox
+        self._told = told
+        self._changed: set[str] = set()
+        self._order_no = -1
+        self._whole = True
+        self._problem: Problem | None = None
+        self._problem_is_new = False
+
+    def changed(self, names: Iterable[str]) -> None:
+        """These parts, or the order, are otherwise now (or gone)."""
+        if not self._whole:
+            self._changed.update(names)
+            if len(self._changed) > MOST_CHANGES:
+                self.begin_anew()
+        self._outbox.has_news(self)
+
+    def begin_anew(self) -> None:
+        """Tell all of it."""
+        self._whole = True
+        self._changed.clear()
+
+    def has_problem(self, problem: Problem | None) -> None:
+        """It cannot be read now; None: it can again."""
+        self._problem, self._problem_is_new = problem, True
+        self._outbox.has_news(self)
+
+    def more(self) -> bool:
+        """Whatever there is goes into one message, a problem into one before."""
+        return not self._problem_is_new and self._told.known and (self._whole or bool(self._changed))
+
+    def message(self) -> str | None:
+        """A problem, all of it, or what has changed."""
+        if self._problem_is_new:
+            self._problem_is_new = False
+            if self._problem is not None:
+                return _json({"type": "error", "id": self.id, "problem": self._problem.body()})
+        if not self._told.known:
+            return None
+        return self._all() if self._whole else self._changes()
+
+    def _all(self) -> str:
+        told = self._told
+        self._whole, self._order_no = False, told.order_no
+        self._changed.clear()
+        return _message("snapshot", self.id, told.parts, None, told.order)
+
+    def _changes(self) -> str | None:
+        told = self._told
+        reordered = self._order_no != told.order_no
+        if not self._changed and not reordered:
+            return None
+        changed = {name: told.parts[name] for name in sorted(self._changed) if name in told.parts}
+        gone = sorted(self._changed - told.parts.keys())
+        self._changed.clear()
+        self._order_no = told.order_no
+        return _message("change", self.id, changed, gone, told.order if reordered else None)
+
+
+class Following:
+    """A subscription of the trail: the lines that the client has not been given yet."""
+
+    def __init__(self, name: str, outbox: Outbox) -> None:
+        self.id = name
+        self._outbox = outbox
+        self._lines: deque[tuple[int, str]] = deque()
+        self._lost: str | None = None
+        self._begins: int | None = None
+        self._given: set[int] = set()
+
+    def begins(self, last: int) -> None:
+        """From here on each line is given: that of this number is the last one before."""
+        self._begins = last
+        self._outbox.has_news(self)
+
+    def add(self, lines: Iterable[tuple[int, str]]) -> None:
+        """Lines by their numbers, as JSON; those that wait already, or were given from what was missed, come once."""
+        for number, text in lines:
+            if number in self._given:
+                continue
+            if len(self._lines) >= MOST_EVENTS:
+                self.lose("they came faster than they were read")
+                return
+            self._lines.append((number, text))
+        if self._lines:
+            self._outbox.has_news(self)
+
+    def missed(self, lines: Iterable[tuple[int, str]]) -> None:
+        """What came while nobody was there: given before what comes now."""
+        found = list(lines)
+        self._given = {number for number, _ in found}
+        self._lines = deque([*found, *(line for line in self._lines if line[0] not in self._given)])
+        if self._lines:
+            self._outbox.has_news(self)
+
+    def lose(self, why: str) -> None:
+        """Lines are missing: whoever keeps a picture must read it anew."""
+        self._lines.clear()
+        self._lost = why
+        self._outbox.has_news(self)
+
+    def more(self) -> bool:
+        """Is a line left, or where it begins, or that some are lost?"""
+        return bool(self._lines) or self._lost is not None or self._begins is not None
+
+    def message(self) -> str | None:
+        """Where it begins, that lines are lost, or some lines."""
+        if self._begins is not None:
+            last, self._begins = self._begins, None
+            return _json({"type": "events", "id": self.id, "last": last, "events": []})
+        if self._lost is not None:
+            why, self._lost = self._lost, None
+            return _json({"type": "reset", "id": self.id, "reason": why})
+        lines = [self._lines.popleft() for _ in range(min(AT_ONCE, len(self._lines)))]
+        if not lines:
+            return None
+        last = max(number for number, _ in lines)
+        texts = ",".join(text for _, text in lines)
+        return f'{{"type":"events","id":{_json(self.id)},"last":{last},"events":[{texts}]}}'
+
+
+def _message(kind: str, name: str, parts: Mapping[str, str], gone: list[str] | None, order: list[str] | None) -> str:
+    """Parts are JSON already."""
+    told = ",".join(f"{_json(part)}:{text}" for part, text in parts.items())
+    rest = (f',"gone":{_json(gone)}' if gone else "") + (f',"order":{_json(order)}' if order is not None else "")
+    return f'{{"type":"{kind}","id":{_json(name)},"parts":{{{told}}}{rest}}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str)

@@ -1,0 +1,260 @@
+"""What can be watched: each topic is read whole, as named parts, and only what has changed of them is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import Field, ValidationError
+
+from jobtrail.api.ids import whole
+from jobtrail.api.models import base
+from jobtrail.api.models.base import Shape
+from jobtrail.database.statement_timeout import time_limit
+from jobtrail.errors import InvalidOption, NotFound
+from jobtrail.store import events, runs
+from jobtrail.store.search import search
+from jobtrail.store.search.grammar import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from pydantic import BaseModel
+
+    from jobtrail.api.context import Desk
+
+MOST_LINES = 200
+LOG_PIECES = 32
+LOG_BYTES = 131_072
+_REPORTING = {"running", "cancelling", "pending"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A topic as it was read: its parts as JSON text by name, and the order of those that have one."""
+
+    parts: Mapping[str, str]
+    order: list[str] | None = None
+
+
+class Look(Protocol):
+    """A way to look at something, shared by all who look at the same."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for looks at the same."""
+
+    @property
+    def every(self) -> float:
+        """Seconds from one look to the next, where nothing says that something has changed."""
+
+    @property
+    def slow(self) -> bool:
+        """It may have to look at many jobs one by one, and must not hold up the others."""
+
+    def read(self) -> Found:
+        """Read it; called in a thread.
+
+        Raises: JobTrailError where it cannot be.
+        """
+
+
+class Subscribe(Shape):
+    """What a client wants to watch; ``id`` is its own name for it."""
+
+    id: str = Field(min_length=1, max_length=5000)
+    topic: str = Field(max_length=100)
+    filter: str = Field("", max_length=4000, description="Of the topic jobs.")
+    limit: int = Field(50, ge=1, le=MOST_LINES, description="Of the topic jobs.")
+    job: str | None = Field(None, max_length=36, description="Of the topics job and events.")
+    task: str | None = Field(None, max_length=200, description="Of the topic events.")
+    after: int | None = Field(None, ge=0, description="Of the topic events: the last id that is known.")
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Subscribe:
+        """What was said, checked.
+
+        Raises: InvalidOption with what does not fit.
+        """
+        try:
+            return cls.model_validate(said)
+        except ValidationError as error:
+            first = error.errors()[0]
+            message = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+            raise InvalidOption(message) from None
+
+
+def _text(shape: BaseModel, *without: str) -> str:
+    return shape.model_dump_json(exclude=set(without))
+
+
+# -- jobs ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JobsLook:
+    """A page of the list: a part for each job, by its id; ``page`` tells what the page does not."""
+
+    desk: Desk
+    filter: str
+    limit: int
+    every: float = 0.5
+
+    @property
+    def key(self) -> Hashable:
+        """The same filter and length of the page."""
+        return ("jobs", self.filter, self.limit)
+
+    @property
+    def slow(self) -> bool:
+        """Free text, arguments and files have no index."""
+        return bool(parse(self.filter).wide)
+
+    def read(self) -> Found:
+        """The newest jobs of the filter."""
+        store = self.desk.store
+        with store.read() as conn, time_limit(conn, self.desk.search_seconds):
+            page = search.find(conn, self.filter, now=store.now(), limit=self.limit)
+            ids = [row.id for row in page.rows if row.status.value in _REPORTING]
+            reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
+        parts = {row.id: _text(base.job_line(row, reported.get(row.id))) for row in page.rows}
+        order = list(parts)
+        parts["page"] = json.dumps({"next": page.next, "note": page.note, "searched": page.searched})
+        return Found(parts, order)
+
+
+@dataclass
+class JobLook:
+    """One job: ``job`` as a list shows it, ``version`` which changes with all that its page tells, ``log:N`` its newest pieces."""
+
+    desk: Desk
+    job: str
+    every: float = 0.25
+    slow: bool = False
+    _pieces: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """The same job."""
+        return ("job", self.job)
+
+    def read(self) -> Found:
+        """The job as it stands.
+
+        Raises: NotFound.
+        """
+        with self.desk.store.read() as conn:
+            row = search.line(conn, self.job)
+            if row is None:
+                message = f"there is no job {self.job}"
+                raise NotFound(message)
+            reported = runs.progress_of(conn, [self.job]).get(self.job)
+            newest = events.newest_of_job(conn, self.job)
+            self._read_log(conn)
+        line = base.job_line(row, reported)
+        version = [row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
+        parts = {"job": _text(line), "version": json.dumps(json.dumps(version))}
+        return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})
+
+    def _read_log(self, conn: Any) -> None:
+        """The newest pieces; the last one may have grown since."""
+        last = max(self._pieces, default=None)
+        if last is None:
+            last = max(runs.last_log_seq(conn, self.job) - LOG_PIECES + 1, 0)
+        for chunk in runs.log_chunks(conn, self.job, after=last - 1):
+            told = {"seq": chunk.seq, "text": base.plain(chunk.text), "dropped": chunk.dropped}
+            self._pieces[chunk.seq] = json.dumps(told)
+        while len(self._pieces) > LOG_PIECES or (
+            len(self._pieces) > 1 and sum(map(len, self._pieces.values())) > LOG_BYTES
+        ):
+            del self._pieces[min(self._pieces)]
+
+
+# -- the rest ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Something that is read by one function and told by its parts."""
+
+    key: Hashable
+    every: float
+    function: Callable[[], Found]
+    slow: bool = False
+
+    def read(self) -> Found:
+        """Read it."""
+        return self.function()
+
+
+def _stats(desk: Desk) -> Found:
+    from jobtrail.api.routes.stats import read_now
+
+    with desk.store.read() as conn, time_limit(conn, desk.search_seconds):
+        return Found({"stats": _text(read_now(conn, desk), "now")})
+
+
+def _needs(desk: Desk) -> Found:
+    from jobtrail.api.routes.stats import read_needs
+
+    return Found({"needs": _text(read_needs(desk), "now")})
+
+
+def _questions(desk: Desk) -> Found:
+    from jobtrail.api.routes.questions import read_inbox
+
+    with desk.store.read() as conn:
+        found = read_inbox(conn, desk.store.now(), limit=MOST_LINES)
+    parts = {one.id: _text(one) for one in found.questions}
+    return Found({**parts, "count": json.dumps(found.count)}, list(parts))
+
+
+def _schedules(desk: Desk) -> Found:
+    from jobtrail.api.routes.schedules import read_list
+
+    found = read_list(desk)
+    parts = {one.name: _text(one) for one in found.schedules}
+    return Found({**parts, "rest": _text(found, "schedules", "now")}, list(parts))
+
+
+def _workers(desk: Desk) -> Found:
+    from jobtrail.api.routes.workers import read_queues, read_workers
+
+    with desk.store.read() as conn, time_limit(conn, desk.search_seconds):
+        now = desk.store.now()
+        workers, queues = read_workers(conn, now), read_queues(conn, desk, now)
+    # The age of a beat changes at every look; whoever shows it knows the beat and the time.
+    parts = {one.id: _text(one, "beat_age") for one in workers.workers}
+    return Found({**parts, "queues": _text(queues, "now")}, list(parts))
+
+
+Topics = dict[str, "Callable[[Desk, Subscribe], Look]"]
+
+
+def topics() -> Topics:
+    """The topics that there are, by name, each with what makes a look of what was said."""
+    wholes = {
+        "stats": (1.0, _stats), "needs": (2.0, _needs), "questions": (0.5, _questions), "schedules": (1.0, _schedules),
+        "workers": (1.0, _workers),
+    }  # fmt: skip
+    made: Topics = {"jobs": _jobs_look, "job": _job_look}
+    for name, (every, function) in wholes.items():
+        made[name] = _whole(name, every, function)
+    return made
+
+
+def _whole(name: str, every: float, function: Callable[[Desk], Found]) -> Callable[[Desk, Subscribe], Look]:
+    return lambda desk, _said: Whole(name, every, lambda: function(desk))
+
+
+def _jobs_look(desk: Desk, said: Subscribe) -> Look:
+    """Raises: InvalidFilter."""
+    parse(said.filter)
+    return JobsLook(desk, said.filter, said.limit)
+
+
+def _job_look(desk: Desk, said: Subscribe) -> Look:
+    if said.job is None:
+        raise InvalidOption("the topic job needs the id of one: job")
+    return JobLook(desk, whole(said.job, "job"))

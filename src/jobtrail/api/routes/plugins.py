@@ -1,0 +1,59 @@
+"""The addresses that plug-ins bring, each below ``/api/plugins/<plug-in>``, behind the same guard as all others."""
+
+from __future__ import annotations
+
+import inspect
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from jobtrail.api.auth.guard import also, needs, person_of, routes
+from jobtrail.job.json_value import encode_result
+from jobtrail.job.masking import masked
+from jobtrail.store import operator_actions
+
+if TYPE_CHECKING:
+    from jobtrail.api.context import Desk
+    from jobtrail.plugins.plugin import Route
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of all plug-ins."""
+    router = routes("plugins")
+    for plugin, route in desk.jobs.plugins.routes():
+        _add(router, desk, plugin, route)
+    return router
+
+
+def _add(router: APIRouter, desk: Desk, plugin: str, route: Route) -> None:
+    @needs(route.role)
+    async def answer(request: Request) -> Response:
+        if route.method != "GET":
+            await desk.call(_record, desk, person_of(request).actor, f"{route.method} {request.scope['path']}")
+        if inspect.iscoroutinefunction(route.function):
+            found = await route.function(desk.jobs, **request.path_params)
+        else:
+            found = await desk.call(route.function, desk.jobs, **request.path_params)
+        return _answer(found)
+
+    words = route.path.replace("/", " ").replace("{", "").replace("}", "").split()
+    about = (route.function.__doc__ or "").strip().partition("\n")[0] or None
+    path = f"/plugins/{plugin}{route.path if route.path != '/' else ''}"
+    router.add_api_route(
+        path, answer, methods=[route.method], operation_id="_".join([plugin, route.method.lower(), *words]), summary=about,
+        response_class=JSONResponse, response_model=None, responses=also(404, 409),
+    )  # fmt: skip
+
+
+def _record(desk: Desk, actor: str, target: str) -> None:
+    said: dict[str, Any] = {"actor": actor, "name": "plugin_called", "target": target[:500]}
+    desk.store.write(lambda conn: operator_actions.record(conn, desk.store.dialect, desk.store.now(), **said))
+
+
+def _answer(found: Any) -> Response:
+    """As JSON, as far as it goes, and without secrets."""
+    text, note = encode_result(found)
+    headers = {"X-Jobtrail-Note": note.encode("ascii", "backslashreplace").decode()} if note else None
+    return JSONResponse(masked(loads(text)) if text else None, headers=headers)

@@ -1,0 +1,140 @@
+"""What is no job: who asks, logging in and out, health, metrics, and the description of the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse
+
+from jobtrail.api.auth import sessions
+from jobtrail.api.auth.guard import ANYONE, also, needs, under_any_name
+from jobtrail.api.models import base
+from jobtrail.api.problems import Problem
+from jobtrail.errors import StoreError
+from jobtrail.store import workers
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from jobtrail.api.context import Desk
+
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Credentials(BaseModel):
+    """An API token."""
+
+    token: str = Field(min_length=1, max_length=200, examples=["jt_…"])
+
+
+class Ready(base.Shape):
+    """It can read its database; otherwise the answer is a problem."""
+
+    ready: bool
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of this file."""
+    router = APIRouter(tags=["system"], responses=also(422))
+    _who(router, desk)
+    _health(router, desk)
+    return router
+
+
+def _who(router: APIRouter, desk: Desk) -> None:
+    @router.get("/api/me", operation_id="me", summary="Who asks")
+    @needs(ANYONE)
+    async def me(request: Request) -> base.Me:
+        return _me(request, desk)
+
+    @router.post(
+        "/api/login",
+        operation_id="login",
+        summary="Exchange a token for a session cookie",
+        responses=also(401, 403, 429, 503),
+    )
+    @needs(ANYONE)
+    async def login(request: Request, response: Response, credentials: Credentials) -> base.Me:
+        address = desk.access.address(request.scope)
+        desk.attempts.check(address)
+        found = await desk.call(sessions.find_token, desk.store, credentials.token) if desk.access.tokens else None
+        if found is None:
+            desk.attempts.failed(address)
+            raise Problem(401, "bad-token", "this token is not known, revoked, or over its time")
+        cookie = await desk.call(sessions.begin_session, desk.store, desk.secret, found)
+        response.set_cookie(
+            sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",
+            secure=_is_https(request, desk),
+        )  # fmt: skip
+        return base.Me(name=found.name, role=found.role, how="session", login=_ways(desk), version=workers.our_version())
+
+    @router.post(
+        "/api/logout",
+        operation_id="logout",
+        summary="End the session of this browser",
+        status_code=204,
+        responses=also(403),
+    )
+    @needs(ANYONE)
+    async def logout(request: Request, response: Response) -> None:
+        response.delete_cookie(sessions.COOKIE, path=_home(request), httponly=True, samesite="strict")
+
+
+def _me(request: Request, desk: Desk) -> base.Me:
+    person = request.scope.get("jobtrail.person")
+    known: dict[str, Any] = {"name": None, "role": None, "how": None}
+    if person is not None:
+        known = {"name": person.name, "role": person.role, "how": person.how}
+    return base.Me(**known, login=_ways(desk), version=workers.our_version())
+
+
+def _ways(desk: Desk) -> list[str]:
+    access = desk.access
+    ways = {"host": access.login is not None, "proxy": access.proxy_header is not None, "token": access.tokens}
+    return [name for name, there in ways.items() if there]
+
+
+def _home(request: Request) -> str:
+    return f"{request.scope.get('root_path', '').rstrip('/')}/"
+
+
+def _is_https(request: Request, desk: Desk) -> bool:
+    if desk.access.trusts(request.scope):
+        return request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
+    return request.url.scheme == "https"
+
+
+def _health(router: APIRouter, desk: Desk) -> None:
+    @router.get("/healthz", operation_id="healthz", summary="Does this process answer?", response_class=PlainTextResponse)
+    @needs(ANYONE)
+    @under_any_name
+    async def healthz() -> str:
+        return "ok"
+
+    @router.get("/readyz", operation_id="readyz", summary="Can it read its database?", responses=also(503))
+    @needs(ANYONE)
+    @under_any_name
+    async def readyz() -> Ready:
+        try:
+            await desk.read(_look)
+        except StoreError as error:
+            raise Problem(503, "not-ready", "the database cannot be read", ready=False) from error
+        return Ready(ready=True)
+
+    @router.get(
+        "/metrics",
+        operation_id="metrics",
+        summary="What Prometheus reads",
+        response_class=PlainTextResponse,
+        responses=also(401, 403, 503),
+    )
+    @needs("viewer")
+    async def metrics() -> Response:
+        return PlainTextResponse(await desk.call(lambda: desk.jobs.metrics().text()), media_type=PROMETHEUS)
+
+
+def _look(conn: Connection) -> None:
+    conn.exec_driver_sql("SELECT 1")

@@ -1,0 +1,98 @@
+"""Files handed over for jobs: taken as they come, under a name of their own until they are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
+
+from jobtrail.api.auth.guard import Who, also, needs, routes, takes_files
+from jobtrail.api.models.base import Shape
+from jobtrail.api.problems import Problem
+from jobtrail.commands import uploads
+from jobtrail.store import operator_actions
+
+if TYPE_CHECKING:
+    from jobtrail.api.context import Desk
+
+PIECE = 1 << 20  # bytes gathered before they are written
+
+
+class Uploaded(Shape):
+    """A file that can be named in a submission or a re-run. One that no job takes goes after a day."""
+
+    upload: str
+    name: str
+    size: int = Field(description="bytes")
+    sha256: str
+
+
+def make(desk: Desk) -> APIRouter:
+    """The routes of this file."""
+    router = routes("files")
+
+    @router.post(
+        "/files",
+        operation_id="uploadFile",
+        summary="Hand over a file",
+        status_code=201,
+        responses=also(413, 507),
+        description="The body is the file itself, whatever its type.",
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            }
+        },
+    )
+    @takes_files
+    @needs("operator")
+    async def upload(
+        request: Request,
+        who: Who,
+        name: Annotated[str, Query(min_length=1, max_length=1000, description="Its name.", examples=["planes.csv"])],
+    ) -> Uploaded:
+        return await _receive(desk, request, name, who.actor)
+
+    return router
+
+
+async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploaded:
+    settings = desk.jobs.settings
+    folder = await desk.call(uploads.folder_of, settings, desk.store)
+    incoming = await desk.call(_begin, folder, name, settings.upload_limit)
+    try:
+        gathered = bytearray()
+        async for data in request.stream():
+            gathered += data
+            if len(gathered) >= PIECE:
+                await desk.call(incoming.write, bytes(gathered))
+                gathered.clear()
+        await desk.call(incoming.write, bytes(gathered))
+        found = await desk.call(incoming.finish)
+    except OSError as error:
+        incoming.abandon()
+        message = f"the file could not be kept: {error.strerror or error}"
+        raise Problem(507, "not-kept", message) from error
+    except BaseException:  # also a client that has gone
+        incoming.abandon()
+        raise
+    await desk.call(_record, desk, found, actor)
+    return Uploaded(upload=found.id, name=found.file.name, size=found.file.size, sha256=found.file.sha256)
+
+
+def _begin(folder: Path, name: str, limit: int) -> uploads.Incoming:
+    try:
+        return uploads.Incoming(folder, name, limit)
+    except OSError as error:
+        message = f"no file can be kept in {folder}: {error.strerror or error}"
+        raise Problem(507, "not-kept", message) from error
+
+
+def _record(desk: Desk, found: uploads.Upload, actor: str) -> None:
+    file = found.file
+    detail = {"name": file.name, "size": file.size, "sha256": file.sha256}
+    said: dict[str, Any] = {"actor": actor, "name": "file_uploaded", "target": found.id, "detail": detail}
+    desk.store.write(lambda conn: operator_actions.record(conn, desk.store.dialect, desk.store.now(), **said))

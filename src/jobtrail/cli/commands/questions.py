@@ -1,0 +1,340 @@
+"""``jobtrail questions``, ``answer`` and ``forget``: what jobs ask, answering it, and asking it anew."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobtrail.cli.command import LOOKING, STEERING, command
+from jobtrail.cli.session import Session
+
+from .listing import JobId
+from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from jobtrail import JobTrail
+    from jobtrail.job.questions.question import Field, Question
+    from jobtrail.store.questions import QuestionRow
+
+EXAMPLES = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the commands of this file."""
+    command(cli, "questions", LOOKING)(list_questions)
+    command(cli, "answer", STEERING)(answer)
+    command(cli, "forget", STEERING)(forget)
+
+
+# -- questions ---------------------------------------------------------------------------------------
+
+
+def list_questions(
+    session: Session,
+    job: Annotated[
+        str | None, typer.Option("--job", metavar="ID", help="All that this job has asked, with the answers.")
+    ] = None,
+    remembered: Annotated[
+        bool, typer.Option("--remembered", help="Answers that hold for a task and source, and by whom; see forget.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many to show.")] = 200,
+) -> None:
+    """What waits for an answer, the nearest deadline first."""
+    from jobtrail.errors import UsageError
+
+    if remembered and job is not None:
+        message = "--remembered is about tasks and sources, --job about one job: say one of them"
+        raise UsageError(message)
+    jobs = session.open()
+    if remembered:
+        _list_remembered(session, jobs, limit)
+    elif job is None:
+        _list_open(session, jobs, limit)
+    else:
+        _list_of_job(session, jobs, job)
+
+
+def _list_open(session: Session, jobs: JobTrail, limit: int) -> None:
+    from jobtrail.cli.rendering.views import file_name, question_json
+    from jobtrail.store import questions
+
+    jobs.service.make_readable()
+    now = jobs.store.now()
+    with jobs.store.read() as conn:
+        found = questions.list_open(conn, limit=limit)
+        total = questions.count_open(conn)
+    if session.as_json:
+        told = [
+            {**question_json(row, _marked(jobs, about.task)), "task": about.task, "source": about.source,
+             "period": about.period, "file": file_name(about.file)}
+            for row, about in found
+        ]  # fmt: skip
+        session.json({"questions": told, "count": total})
+    elif not found:
+        session.say(("nothing waits for an answer", "dim"))
+    else:
+        _print_open(session, found, now)
+        session.say((f"showing {len(found):,} of {total:,} · answer one with: jobtrail answer ID", "dim"))
+
+
+def _print_open(session: Session, found: list[tuple[QuestionRow, Any]], now: datetime) -> None:
+    from rich.text import Text
+
+    from jobtrail.cli.rendering.tables import plain_table
+    from jobtrail.cli.rendering.text import short, tail
+    from jobtrail.cli.rendering.views import deadline, file_name
+
+    table = plain_table("job", "deadline", "task", "source", "period/file", "name", "question", rest="question")
+    for row, about in found:
+        until = deadline(row, now) + (", then default" if row.default is not None and row.expires_at else "")
+        urgent = row.expires_at is not None and (row.expires_at - now).total_seconds() < 3600
+        what = about.period or file_name(about.file) or ""
+        table.add_row(
+            Text(tail(row.job_id)), Text(until, "yellow" if urgent else ""), Text(short(about.task, 40)),
+            Text(short(about.source, 40)), Text(short(what, 40)), Text(short(row.name, 40)), Text(short(row.text, 300)),
+        )  # fmt: skip
+    table.show(session.console)
+
+
+def _list_remembered(session: Session, jobs: JobTrail, limit: int) -> None:
+    from jobtrail.cli.rendering.tables import plain_table
+    from jobtrail.cli.rendering.text import moment, short
+    from jobtrail.job.masking import masked
+    from jobtrail.store import questions
+
+    jobs.service.make_readable()
+    with jobs.store.read() as conn:
+        found = questions.list_remembered(conn, limit=limit)
+    told = [
+        {"task": row.task, "source": row.source or None, "name": row.name, "question": row.question, "actor": row.actor,
+         "answer": masked(json.loads(row.answer), _marked(jobs, row.task)), "at": row.at.isoformat()}
+        for row in found
+    ]  # fmt: skip
+    if session.as_json:
+        session.json({"remembered": told})
+        return
+    if not found:
+        session.say(("no answer is remembered", "dim"))
+        return
+    table = plain_table("task", "source", "name", "answer", "by", "at", rest="answer")
+    for row, one in zip(found, told, strict=True):
+        answer = json.dumps(one["answer"], ensure_ascii=False)
+        at = moment(row.at, jobs.store.now())
+        table.add_row(*(short(cell, 300) for cell in (row.task, row.source, row.name, answer, row.actor, at)))
+    table.show(session.console)
+    session.say(("to have one asked again: jobtrail forget TASK --source SOURCE", "dim"))
+
+
+def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:
+    from jobtrail.cli.rendering.views import named, question_json
+
+    job = jobs.get(given)
+    found = job.questions()
+    marked = _marked(jobs, job.row.task)
+    if session.as_json:
+        session.json({"questions": [question_json(row, marked) for row in found], "count": len(found)})
+        return
+    session.say((named(job.row), "bold"), "" if found else "  has asked nothing")
+    for row in found:
+        print_question(session, row, jobs.store.now(), marked)
+
+
+def print_question(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
+    """A question as `show` and `questions --job` have it: what is asked and how to answer it, or what was answered."""
+    from jobtrail.cli.rendering.text import clean_lines
+
+    session.say("")
+    session.say((row.name.strip(), "bold"), "  ", (row.state, "magenta" if row.state == "open" else "dim"))
+    for line in clean_lines(row.text).split("\n"):
+        session.say(f"  {line}")
+    if row.state == "open":
+        _print_how_to_answer(session, row, now, marked)
+    else:
+        _print_closed(session, row, now, marked)
+
+
+def _print_closed(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
+    from jobtrail.cli.rendering.text import clean, moment, short
+    from jobtrail.cli.rendering.views import answer_json
+
+    if row.answer is not None:
+        answer = json.dumps(answer_json(row, row.answer, marked), ensure_ascii=False)
+        session.say(("  answer  ", "dim"), short(answer, 1000))
+    who = f"{clean(row.actor or '')} at {moment(row.closed_at, now)} UTC"
+    session.say(("  by      ", "dim"), who, (f"  {short(row.reason, 200)}" if row.reason else "", "dim"))
+
+
+def _print_how_to_answer(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
+    from jobtrail.cli.rendering.text import tail
+
+    session.say(("  until   ", "dim"), deadline_words(row, now, marked))
+    call = f"jobtrail answer {tail(row.job_id)}"
+    session.say(("  answer  ", "dim"), call)
+    session.say(("  or      ", "dim"), f"{call} --with {shlex.quote(example(row))}")
+
+
+def deadline_words(row: QuestionRow, now: datetime, marked: frozenset[str]) -> str:
+    """When the time for an answer is over, and what happens then."""
+    from jobtrail.cli.rendering.text import short
+    from jobtrail.cli.rendering.views import answer_json, deadline
+
+    if row.expires_at is None:
+        return "there is no deadline"
+    end = f"{row.expires_at:%Y-%m-%d %H:%M} UTC ({deadline(row, now)})"
+    if row.default is None:
+        return f"{end}; then the job fails"
+    default = json.dumps(answer_json(row, row.default, marked), ensure_ascii=False)
+    return f"{end}; then {short(default, 200)} is taken"
+
+
+def _marked(jobs: JobTrail, task: str) -> frozenset[str]:
+    found = jobs.tasks.find(task)
+    return found.secret if found else frozenset()
+
+
+# -- an example of an answer -------------------------------------------------------------------------
+
+
+def example(row: QuestionRow) -> str:
+    """An answer of the right form as JSON text: the proposal of a mapping, else defaults, first choices, stand-ins."""
+    from jobtrail.job.questions.question import UNSET, answer_of, fields_of
+
+    if row.kind == "mapping":
+        detail = json.loads(row.detail or "{}")
+        stand_in = {one["name"]: "…" if one["required"] else None for one in detail["targets"]}
+        found = {name: detail["proposal"].get(name) or other for name, other in stand_in.items()}
+        return json.dumps({name: column for name, column in found.items() if column}, ensure_ascii=False)
+    fields = fields_of(json.loads(row.schema))
+    values = [_stand_in(field) if field.required or len(fields) == 1 else UNSET for field in fields]
+    return json.dumps(answer_of(fields, values), ensure_ascii=False)
+
+
+def _stand_in(field: Field) -> Any:
+    from jobtrail.job.questions.question import UNSET
+    from jobtrail.job.questions.schema import resolved
+
+    if field.default not in (UNSET, None):
+        return field.default
+    if field.choices:
+        return field.choices[0]
+    kind = resolved(field.schema, field.root).get("type", "string")
+    return EXAMPLES.get(kind if isinstance(kind, str) else str(kind[0]), "…")
+
+
+# -- answer ------------------------------------------------------------------------------------------
+
+
+def answer(
+    session: Session,
+    job_id: JobId,
+    given: Annotated[
+        str | None, typer.Option("--with", metavar="JSON", help="The answer; without it you are asked, field by field.")
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="NAME", help="The one that is meant; else it is not answered.")
+    ] = None,
+    remember: Annotated[
+        bool | None,
+        typer.Option("--remember/--no-remember", help="Keep the answer for the task and source (default: as asked)."),
+    ] = None,
+    actor: ActorOption = None,
+    reason: ReasonOption = None,
+    wait: WaitOption = False,
+) -> int:
+    """Answer what a job asks; ID may be the question's, too."""
+    from jobtrail.commands import answers
+
+    jobs = session.open()
+    row = _asked(jobs, job_id, question)
+    value = _interactively(session, jobs, row) if given is None else _value(given, answers.question_of(row))
+    who = actor_or_me(actor)
+    answers.answer(jobs.store, row.id, value, actor=who, reason=reason, remember=remember)
+    return answer_with(session, jobs, jobs.get(row.job_id), f"has its answer to '{row.name}'", wait=wait)
+
+
+def _asked(jobs: JobTrail, given: str, name: str | None) -> QuestionRow:
+    """The question of a job, or the one with this id."""
+    from jobtrail.commands import answers
+    from jobtrail.errors import NotFound
+    from jobtrail.store import questions
+
+    try:
+        job = jobs.get(given)
+    except NotFound as error:
+        with jobs.store.read() as conn:
+            found = [given] if len(given) == 36 else questions.ending_with(conn, given)
+            row = questions.get(conn, found[0]) if len(found) == 1 else None
+        if row is None or name not in (None, row.name):
+            message = f"{error}, and no open question that ends so" + (f" is called '{name}'" if name else "")
+            raise NotFound(message) from None
+        return row
+    return answers.asked_by(jobs.store, job.id, name)
+
+
+def _value(given: str, question: Question) -> Any:
+    """What ``--with`` says: JSON, or as it would be typed where one value is wanted; ``-`` reads standard input."""
+    from jobtrail.errors import UsageError
+    from jobtrail.job.questions.question import fields_of, read_field
+
+    text = sys.stdin.read() if given == "-" else given
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        fields = fields_of(json.loads(question.schema))
+        if question.kind == "input" and [field.name for field in fields] == [""]:
+            return read_field(fields[0], text)
+        message = f"--with is no JSON: {error}"
+        raise UsageError(message) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    message = f"{name} is no JSON"
+    raise ValueError(message)
+
+
+def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
+    from jobtrail.cli.input.answer_form import ask
+    from jobtrail.cli.rendering.views import named
+    from jobtrail.commands import answers
+    from jobtrail.errors import UsageError
+
+    refused = answers.refusal(row, jobs.store.now())
+    if refused is not None:
+        raise refused
+    if not sys.stdin.isatty():
+        message = f"there is no terminal to ask at; give the answer, such as --with {shlex.quote(example(row))}"
+        raise UsageError(message)
+    job = jobs.get(row.job_id)
+    marked = _marked(jobs, job.row.task)
+    session.hint((named(job.row), "bold"), " asks ", (row.name.strip(), "bold"))
+    session.hint((deadline_words(row, jobs.store.now(), marked), "dim"))
+    return ask(session, row, marked)
+
+
+# -- forget ------------------------------------------------------------------------------------------
+
+
+def forget(
+    session: Session,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
+    source: Annotated[str | None, typer.Option("--source", help="Where the data comes from.")] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="NAME", help="Only what this question was answered with.")
+    ] = None,
+) -> int:
+    """Let what was remembered for a task and source be asked again."""
+    from jobtrail.cli.rendering.text import clean
+
+    number = session.open().forget_answers(task, source, question)
+    if session.as_json:
+        session.json({"task": task, "source": source, "question": question, "forgotten": number})
+    else:
+        what = "1 answer is" if number == 1 else f"{number:,} answers are"
+        session.say(f"{what} forgotten of {clean(' '.join(part for part in (task, source) if part))}")
+    return 0

@@ -1,0 +1,78 @@
+"""``--wait``: look at a job until it has ended, with a bar on standard error."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.cli.rendering.text import short, span
+from jobtrail.cli.rendering.views import job_json, named, status_text, told
+
+if TYPE_CHECKING:
+    from jobtrail import JobTrail
+    from jobtrail.cli.session import Session
+    from jobtrail.commands.handles import Job
+
+POLL = 0.15  # seconds
+NOBODY_AFTER = 5.0  # seconds until a job that nobody takes is explained
+GOOD = ("completed", "partial")
+
+
+def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
+    """Wait for the end and tell it; 0 when it completed, wholly or in part, else 1."""
+    if session.errors.is_terminal:
+        _with_bar(session, job)
+    else:
+        _quietly(session, job)
+    row, now = job.refresh().row, jobs.store.now()
+    if session.as_json:
+        session.json({**job_json(row), "created": job.created})
+    else:
+        took = f" in {span(row.finished_at - row.started_at)}" if row.finished_at and row.started_at else ""
+        why = told(row, now, 300)
+        session.say(f"{named(row)} ", status_text(row.status.value), took, (f": {why}" if why else "", ""))
+    return 0 if row.status.value in GOOD else 1
+
+
+def _quietly(session: Session, job: Job) -> None:
+    asked: set[int] = set()
+    while job.refresh().row.active:
+        _tell_that_it_asks(session, job, asked)
+        time.sleep(POLL)
+
+
+def _tell_that_it_asks(session: Session, job: Job, asked: set[int]) -> None:
+    """Once for each question, and a run asks one at most: the wait would be endless for somebody who does not know."""
+    row = job.row
+    if row.status.value.startswith("awaiting_") and row.run_no not in asked:
+        asked.add(row.run_no)
+        session.hint(f"{named(row)} {told(row, row.created_at)}")
+
+
+def _with_bar(session: Session, job: Job) -> None:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(),
+               TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn())  # fmt: skip
+    begun, asked = time.monotonic(), set[int]()
+    with Progress(*columns, console=session.errors, transient=True) as bar:
+        line = bar.add_task(short(job.row.task, 40), total=None, told="")
+        while job.refresh().row.active:
+            _tell_that_it_asks(session, job, asked)
+            bar.update(line, **_state(job, time.monotonic() - begun))
+            time.sleep(POLL)
+
+
+def _state(job: Job, waited: float) -> dict[str, Any]:
+    status = job.row.status.value
+    shown = status in {"running", "cancelling"} or (status == "pending" and job.row.started_at is not None)
+    progress = job.progress if shown else None
+    if progress is None:
+        alone = status == "pending" and waited > NOBODY_AFTER and job.row.started_at is None
+        return {"total": None, "told": f"{status}: is a worker on queue '{job.row.queue}'?" if alone else status}
+    words = short(progress.get("message") or status, 60)
+    if progress.get("total"):
+        return {"total": progress["total"], "completed": progress.get("done") or 0, "told": words}
+    if progress.get("percent") is not None:
+        return {"total": 100, "completed": progress["percent"], "told": words}
+    return {"total": None, "told": words}

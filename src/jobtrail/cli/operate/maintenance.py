@@ -1,0 +1,107 @@
+"""Keeping: migrate, prune; and doctor, which has a file of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobtrail.cli.command import KEEPING, command
+from jobtrail.cli.session import Session
+
+from . import doctor
+
+if TYPE_CHECKING:
+    from jobtrail import JobTrail
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the commands of this file."""
+    command(cli, "migrate", KEEPING)(migrate)
+    command(cli, "prune", KEEPING)(prune)
+    command(cli, "doctor", KEEPING)(doctor.examine)
+
+
+def migrate(
+    session: Session,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the statements for a DBA instead of running them.")] = False,
+) -> None:
+    """Create or upgrade the tables."""
+    from jobtrail.database import migration as schema
+
+    jobs = session.open(creates=True)
+    if sql:
+        text = schema.sql(jobs.store.database)
+        if session.as_json:
+            session.json({"sql": text})
+        else:
+            sys.stdout.write(text)
+        return
+    done = jobs.migrate()
+    if session.as_json:
+        session.json({"migrated": done, "schema": schema.HEAD})
+    else:
+        session.say(
+            f"the schema is {schema.HEAD} now" if done else f"the schema is {schema.HEAD} already; nothing was to do"
+        )
+
+
+def prune(
+    session: Session,
+    days: Annotated[
+        float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status so many days.")
+    ] = None,
+    completed: Annotated[
+        float | None, typer.Option("--completed-days", min=0, help="Of completed ones (default 30).")
+    ] = None,
+    cancelled: Annotated[
+        float | None, typer.Option("--cancelled-days", min=0, help="Of cancelled ones (default 30).")
+    ] = None,
+    failed: Annotated[float | None, typer.Option("--failed-days", min=0, help="Of failed ones (default 90).")] = None,
+    partial: Annotated[
+        float | None, typer.Option("--partial-days", min=0, help="Of partial ones (default 90).")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what is old enough.")] = False,
+) -> None:
+    """Remove jobs that ended long ago; units and what is not resolved stay."""
+    from jobtrail.store import retention
+
+    jobs = session.open()
+    said = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
+    kept = {name: (own if own is not None else days) for name, own in said.items()}
+    policy = retention.Retention(**{name: value for name, value in kept.items() if value is not None})
+    jobs.service.make_readable()
+    if dry_run:
+        _tell(session, _old_enough(jobs, policy), dry=True)
+        return
+    pruned = retention.run_once(jobs.store, policy, jobs.store.now())
+    _tell(session, {name: number for name, number in pruned.jobs.items() if number}, dry=False)
+
+
+def _old_enough(jobs: JobTrail, policy: Any) -> dict[str, int]:
+    from sqlalchemy import func, select
+
+    from jobtrail.database.tables import jobs as table
+
+    counted: dict[str, int] = {}
+    with jobs.store.read() as conn:
+        for status, edge in policy.edges(jobs.store.now()).items():
+            query = select(func.count()).where(table.c.status == status.value, table.c.finished_at < edge)
+            number = int(conn.execute(query).scalar() or 0)
+            if number:
+                counted[status.value] = number
+    return counted
+
+
+def _tell(session: Session, counted: dict[str, int], *, dry: bool) -> None:
+    if session.as_json:
+        session.json({"jobs": counted, "total": sum(counted.values()), "dry_run": dry})
+        return
+    told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "nothing"
+    if dry:
+        session.say(
+            f"old enough: {told}", (" (those that other work still refers to would stay)" if counted else "", "dim")
+        )
+    else:
+        session.say(f"removed: {told}")

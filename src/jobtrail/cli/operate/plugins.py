@@ -1,0 +1,202 @@
+"""``jobtrail plugins``, and ``jobtrail PLUGIN COMMAND``: what plug-ins there are, and the commands that they bring."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from jobtrail import JobTrail, Plugin
+    from jobtrail.plugins.registry import Broken, Mounted, Plugins
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the command of this file."""
+    command(cli, "plugins", LOOKING)(list_plugins)
+
+
+def list_plugins(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show all that this one brings.")] = None,
+) -> None:
+    """The plug-ins, what each brings, and which of them are left out."""
+    jobs = session.open(creates=True)
+    if name is not None:
+        _print_one(session, _named(jobs, name))
+        return
+    mounted, broken = list(jobs.plugins.values()), jobs.plugins.broken
+    if session.as_json:
+        session.json({"plugins": [_as_json(one) for one in mounted], "broken": [_broken_json(one) for one in broken]})
+        return
+    if not mounted and not broken:
+        session.say(("no plug-ins are installed or handed in", "dim"))
+    if mounted:
+        _print(session, mounted)
+    for one in broken:
+        session.say(("left out  ", "bold red"), told_broken(one))
+
+
+def _named(jobs: JobTrail, name: str) -> Mounted:
+    from jobtrail.errors import NotFound
+
+    if name in jobs.plugins:
+        return jobs.plugins[name]
+    left_out = [told_broken(one) for one in jobs.plugins.broken if one.name == name]
+    message = f"the plug-in is left out: {left_out[0]}" if left_out else f"there is no plug-in '{name}'"
+    raise NotFound(message)
+
+
+def _print_one(session: Session, one: Mounted) -> None:
+    from jobtrail.cli.rendering.text import clean
+
+    if session.as_json:
+        session.json(_as_json(one))
+        return
+    session.say((one.name, "bold"), f" {one.version or ''} {clean(one.plugin.about or '')}".rstrip())
+    for part, names in _parts(one).items():
+        for name in names:
+            session.say((f"  {part:<12}", "dim"), clean(name))
+
+
+def _print(session: Session, mounted: list[Mounted]) -> None:
+    from rich.text import Text
+
+    from jobtrail.cli.rendering.tables import plain_table
+    from jobtrail.cli.rendering.text import clean, short
+
+    table = plain_table("plug-in", "version", "package", "brings", "about", rest="about")
+    for one in mounted:
+        row = (one.version or "", one.package or "handed in", _brings(one), short(one.plugin.about or "", 100))
+        table.add_row(Text(clean(one.name), "bold"), *(Text(clean(part)) for part in row))
+    table.show(session.console)
+
+
+def _parts(one: Mounted) -> dict[str, list[str]]:
+    from jobtrail.plugins.plugin import parts_of
+
+    return parts_of(one.plugin)
+
+
+def _brings(one: Mounted) -> str:
+    counted = [(len(names), part) for part, names in _parts(one).items() if names]
+    return ", ".join(f"{number} {part.rstrip('s') if number == 1 else part}" for number, part in counted) or "nothing"
+
+
+def _as_json(one: Mounted) -> dict[str, Any]:
+    about = {"name": one.name, "version": one.version, "package": one.package, "about": one.plugin.about}
+    return {**about, **_parts(one)}
+
+
+def _broken_json(one: Broken) -> dict[str, Any]:
+    return {"name": one.name, "package": one.package, "reason": one.reason}
+
+
+def told_broken(one: Broken) -> str:
+    """A plug-in that is left out, and why, in one line."""
+    from jobtrail.cli.rendering.text import clean
+
+    return clean(f"{one.name}{f' (package {one.package})' if one.package else ''}: {one.reason}")
+
+
+# -- the commands of plug-ins ------------------------------------------------------------------------
+
+
+def installed_names(taken: Iterable[str]) -> list[str]:
+    """The names of installed plug-ins, without loading one; not those that are commands of jobtrail already."""
+    from jobtrail.plugins.discovery import installed
+
+    return sorted({one.name for one in installed()} - set(taken))
+
+
+def group_of(name: str, app: str | None) -> Any:
+    """The commands of the plug-in ``name`` as one command, or None when there is no such plug-in.
+
+    Raises: UsageError when it brings none or is left out.
+    """
+    from jobtrail.errors import UsageError
+
+    plugins = _plugins(app)
+    if name in plugins:
+        return _group(plugins[name].plugin)
+    for one in plugins.broken:
+        if one.name == name:
+            message = f"the plug-in is left out: {told_broken(one)}"
+            raise UsageError(message)
+    return None
+
+
+def _plugins(app: str | None) -> Plugins:
+    from jobtrail.cli.session import load
+    from jobtrail.job.task import Tasks
+    from jobtrail.plugins.registry import Plugins
+
+    named = app or os.environ.get("JOBTRAIL_APP")
+    return load(named).plugins if named else Plugins(Tasks(), lambda task, _declared: task)
+
+
+def _group(plugin: Plugin) -> Any:
+    from jobtrail.errors import UsageError
+
+    if not plugin.commands:
+        message = f"the plug-in '{plugin.name}' brings no commands"
+        raise UsageError(message)
+    cli = typer.Typer(
+        name=plugin.name,
+        help=plugin.about or f"Commands of the plug-in {plugin.name}.",
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        add_completion=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    cli.callback()(lambda: None)  # else one command alone would take the place of the group
+    for one in plugin.commands.values():
+        command(cli, one.name, plugin.name)(_as_ours(plugin.name, one.function))
+    return typer.main.get_command(cli)
+
+
+def _as_ours(plugin: str, function: Callable[..., Any]) -> Callable[..., int | None]:
+    """The function as the other commands are: a session first, then its own options."""
+    own = [_evaluated(p, function) for p in list(inspect.signature(function).parameters.values())[1:]]
+    wants_json = any(p.name == "as_json" for p in own)
+
+    def run(session: Session, **given: Any) -> int | None:
+        jobs = session.open(creates=True)
+        _check_mounted(jobs, plugin)
+        if wants_json:
+            given["as_json"] = session.as_json
+        answer = function(jobs, **given)
+        if inspect.iscoroutine(answer):
+            answer = asyncio.run(answer)
+        return answer if isinstance(answer, int) else None
+
+    first = inspect.Parameter("session", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shown = [p.replace(kind=keyword) for p in own if p.name != "as_json"]
+    run.__doc__ = function.__doc__
+    run.__signature__ = inspect.Signature([first, *shown])  # type: ignore[attr-defined]
+    return run
+
+
+def _evaluated(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
+    """An annotation that is a text as what it names; not that of the application, which may be imported for types only."""
+    if not isinstance(parameter.annotation, str):
+        return parameter
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    return parameter.replace(annotation=eval(parameter.annotation, names))  # noqa: S307 - as `inspect.signature` does
+
+
+def _check_mounted(jobs: JobTrail, plugin: str) -> None:
+    from jobtrail.errors import UsageError
+
+    if plugin not in jobs.plugins:
+        message = f"this application does not use the plug-in '{plugin}'"
+        raise UsageError(message)

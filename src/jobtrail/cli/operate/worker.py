@@ -1,0 +1,215 @@
+"""``jobtrail worker``: execute jobs in this process until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from jobtrail.cli.command import WORKING, command
+from jobtrail.cli.session import Session
+
+from . import systemd
+
+if TYPE_CHECKING:
+    from jobtrail import JobTrail
+    from jobtrail.worker.worker import Worker
+
+HAND_BACK_WITHIN = 5.0  # seconds, after the second signal
+FAILED = 1
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Register the command of this file."""
+    command(cli, "worker", WORKING)(work)
+
+
+def work(
+    session: Session,
+    queues: Annotated[
+        str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")
+    ] = "default",
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
+    ] = None,
+    end_blocked: Annotated[
+        bool, typer.Option("--end-blocked", help="End this process when its event loop is blocked past a job's deadline.")
+    ] = False,
+    burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", min=0, max=65_535, help="Answer scrapes of Prometheus on 127.0.0.1 at this port."),
+    ] = None,
+) -> int:
+    """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
+    from jobtrail.worker.session import speed_up_switches
+
+    named = _queues(queues, concurrency)
+    jobs = session.open(tasks=True, creates=True)
+    _log_to_terminal()
+    jobs.service.make_ready()
+    if metrics_port is not None:
+        port = jobs.metrics().serve(metrics_port).server_port
+        session.hint((f"metrics on http://127.0.0.1:{port}/metrics", "dim"))
+    speed_up_switches()
+    options = {"slots": concurrency, "end_blocked": end_blocked or None}
+    worker = jobs.worker(queues=named, beat="child", leaves_process=True, **options)
+    _tell_start(session, jobs, worker)
+    begun = time.monotonic()
+    with asyncio.Runner() as runner:
+        code = runner.run(_serve(session, worker, burst=burst))
+        _tell_end(session, jobs, worker, time.monotonic() - begun)
+        if worker.bodies_live():
+            _leave(code)  # a body that ignores its cancel would keep the loop, and the process, for ever
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
+    from jobtrail.errors import UsageError
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        message = "--queues wants names, as in: default,imports"
+        raise UsageError(message)
+    if not any("=" in name for name in names):
+        return list(dict.fromkeys(names))
+    slots: dict[str, int] = {}
+    for name in names:
+        queue, _, number = name.rpartition("=")
+        if not number.isdecimal() or int(number) < 1 or concurrency is not None:
+            message = "--queues wants either names with --concurrency, or slots for each, as in: default=10,imports=2"
+            raise UsageError(message)
+        slots[queue.strip()] = int(number)
+    return slots
+
+
+def _log_to_terminal() -> None:
+    """Warnings of worker and libraries, on standard error; what a job logs goes to its own log."""
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+
+
+# -- its life ----------------------------------------------------------------------------------------
+
+
+async def _serve(session: Session, worker: Worker, *, burst: bool) -> int:
+    stop = _Stop(session, worker)
+    told = asyncio.get_running_loop().create_task(_tell_systemd(worker))
+    with _signals(stop.ask):
+        await worker.run(burst=burst)
+    told.cancel()
+    if stop.leaving is not None:
+        await stop.leaving
+    return 0
+
+
+async def _tell_systemd(worker: Worker) -> None:
+    await worker.ready.wait()
+    systemd.tell("READY=1")
+    await systemd.keep_watchdog_quiet()
+
+
+class _Stop:
+    """What each further signal means: drain; hand back and leave; leave."""
+
+    def __init__(self, session: Session, worker: Worker) -> None:
+        self.leaving: asyncio.Task[None] | None = None
+        self._session, self._worker = session, worker
+        self._asked = 0
+
+    def ask(self) -> None:
+        self._asked += 1
+        if self._asked == 1:
+            self._drain()
+        elif self._asked == 2:
+            self.leaving = asyncio.get_running_loop().create_task(_hand_back(self._worker))
+        else:
+            os._exit(FAILED)
+
+    def _drain(self) -> None:
+        running = len(self._worker.running)
+        if running:
+            limit = self._worker.settings.graceful_shutdown_timeout
+            self._session.hint(f"stopping: {running} running, at most {limit:g} s; once more to hand them back at once")
+        systemd.tell("STOPPING=1")
+        self._worker.stop()
+
+
+@contextlib.contextmanager
+def _signals(ask: Any) -> Any:
+    loop = asyncio.get_running_loop()
+    wanted = [signal.SIGTERM, signal.SIGINT]
+    try:
+        for number in wanted:
+            loop.add_signal_handler(number, ask)
+    except (NotImplementedError, RuntimeError):  # no such thing on Windows, or not in a thread
+        wanted = []
+    try:
+        yield
+    finally:
+        for number in wanted:
+            loop.remove_signal_handler(number)
+
+
+async def _hand_back(worker: Worker) -> None:
+    """Give every run back and leave, whatever the bodies do."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(HAND_BACK_WITHIN):
+            await worker.hand_back_all()
+    _leave(FAILED)
+
+
+# -- what is told ------------------------------------------------------------------------------------
+
+
+def _tell_start(session: Session, jobs: JobTrail, worker: Worker) -> None:
+    from jobtrail.cli.rendering.text import address, clean, tail
+
+    tasks = ", ".join(task.name for task in jobs.tasks.all()) or "none"
+    where = address(jobs.store.database.url)
+    words = (
+        f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
+    )
+    session.hint((clean(words), "dim"))
+
+
+def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) -> None:
+    from jobtrail.cli.rendering.text import span, tail
+
+    counted = _ended(jobs, worker)
+    if session.as_json:
+        session.json({"worker": worker.id, "jobs": dict(counted), "seconds": round(seconds, 3)})
+        return
+    told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "no jobs"
+    session.say((f"worker …{tail(worker.id)} stopped after {span(seconds)}: {told}", "bold"))
+
+
+def _ended(jobs: JobTrail, worker: Worker) -> Counter[str]:
+    """How the jobs stand that ran here last."""
+    from sqlalchemy import func, select
+
+    from jobtrail.database.tables import jobs as table
+    from jobtrail.errors import StoreError
+
+    query = select(table.c.status, func.count()).where(table.c.worker == worker.id).group_by(table.c.status)
+    with contextlib.suppress(StoreError), jobs.store.read() as conn:
+        return Counter({str(status): int(number) for status, number in conn.execute(query)})
+    return Counter()

@@ -1,0 +1,1 @@
+"""Commands: everything that changes something, checked before it is written."""

@@ -1,0 +1,313 @@
+"""Bulk actions: what one would do to the jobs that are meant, and the one tracked job that does it.
+
+What is meant is fixed when it is shown: of these the job takes those that have not changed since, whatever joins the
+filter meanwhile. The digest of what was shown is the key of the action, so pressing twice starts one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, or_, select
+
+from jobtrail.database.tables import Moment, events, idempotency_keys, jobs, workers
+from jobtrail.errors import Conflict, InvalidOption
+from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
+from jobtrail.job.task import choice_option
+from jobtrail.job.unit import step_digest
+from jobtrail.store import operator_actions, queues, runs
+from jobtrail.store.search import search
+from jobtrail.store.search.grammar import ID
+from jobtrail.store.workers import ALIVE
+
+from .rerun import RETRYABLE
+from .submit import Using
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from .handles import Job
+    from .service import Service
+
+TASK = "jobtrail.bulk"
+RETRY, RERUN, CANCEL, RUN_NOW = ACTIONS = ("retry", "rerun", "cancel", "run_now")
+MOST_JOBS = 10_000
+MOST_PER_SECOND = 1_000.0
+CHOSEN = "chosen"  # the step that keeps what is meant
+_AT_ONCE = 500
+_GIVEN_UP = (Status.CANCELLED, Status.FAILED)  # such an action may be started again
+_AGAIN = jobs.alias("again")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are meant, by a filter or by their ids, and what is to be done with them; ``mode`` is of a re-run.
+
+    Raises: InvalidOption for what cannot be.
+    """
+
+    action: str
+    filter: str | None = None
+    ids: Sequence[str] | None = None
+    mode: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        choice_option("action", self.action, ACTIONS)
+        if (self.mode is not None) != (self.action == RERUN):
+            raise InvalidOption("mode= belongs to the action rerun, which needs one: full, failed_items or resume")
+        if self.mode is not None:
+            choice_option("mode", self.mode, [one.value for one in Mode])
+        if (self.filter is None) == (self.ids is None):
+            raise InvalidOption("say which jobs are meant: by a filter or by their ids")
+        if self.filter is not None and not self.filter.strip():
+            raise InvalidOption("the filter is empty, which would mean every job; say which are meant")
+        if self.ids is not None:
+            _check_ids(self.ids)
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    if not 1 <= len(ids) <= MOST_JOBS:
+        message = f"a bulk action is for 1 to {MOST_JOBS:,} jobs; {len(ids):,} are named"
+        raise InvalidOption(message)
+    wrong = next((one for one in ids if not ID.fullmatch(one)), None)
+    if wrong is not None:
+        message = f"'{wrong[:60]}' is no id of a job"
+        raise InvalidOption(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A job that is meant, as it stood when it was chosen; ``why_not`` where nothing would be done with it."""
+
+    id: str
+    run_no: int
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would be done now; nothing was written. ``more``: the filter names older jobs too, which are not meant.
+
+    digest: of all this, at: when; the action is started with both.
+    """
+
+    wanted: Wanted
+    chosen: tuple[Chosen, ...]
+    more: bool
+    digest: str
+    at: datetime
+
+    @property
+    def acts(self) -> int:
+        """With how many jobs something would be done."""
+        return sum(one.why_not is None for one in self.chosen)
+
+    @property
+    def skips(self) -> list[tuple[str, int, str]]:
+        """(reason, how many, one of them) of the others, the most frequent first."""
+        left = [one for one in self.chosen if one.why_not is not None]
+        counted = Counter(str(one.why_not) for one in left)
+        return [
+            (reason, number, next(one.id for one in left if one.why_not == reason))
+            for reason, number in counted.most_common()
+        ]
+
+
+# -- what is meant -----------------------------------------------------------------------------------
+
+
+def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime | None = None) -> Preview:
+    """Look at every job that is meant, the newest `MOST_JOBS` of a filter.
+
+    since: when it was shown before; what has changed since then is left out. As a filter fits what has not changed
+    now only if it did then, nobody's number is exceeded.
+
+    Raises: InvalidFilter.
+    """
+    if wanted.ids:
+        ids, more = list(dict.fromkeys(wanted.ids)), False
+    else:
+        ids, more = search.newest_ids(conn, wanted.filter or "", now=now, limit=MOST_JOBS)
+    chosen = tuple(_looked_at(conn, wanted, ids, now, since))
+    told = [wanted.action, wanted.mode, sorted((one.id, one.run_no, one.why_not or "") for one in chosen)]
+    digest = hashlib.blake2b(dumps(told).encode(), digest_size=16).hexdigest()
+    return Preview(wanted, chosen, more, digest, now)
+
+
+def _looked_at(
+    conn: Connection, wanted: Wanted, ids: Sequence[str], now: datetime, since: datetime | None
+) -> list[Chosen]:
+    rows: dict[str, Any] = {}
+    changed: set[str] = set()
+    for begin in range(0, len(ids), _AT_ONCE):
+        some = ids[begin : begin + _AT_ONCE]
+        rows |= {row.id: row for row in conn.execute(_STANDS.where(jobs.c.id.in_(some)))}
+        if since is not None:
+            changed |= set(conn.execute(_CHANGED, {"ids": some, "since": since}).scalars())
+    found = (rows[one] for one in ids if one in rows)
+    return [Chosen(row.id, row.run_no, _SINCE if row.id in changed else why_not(wanted, row, now)) for row in found]
+
+
+_SINCE = "has changed since it was shown"
+# A move has a line in the trail, or a moment of its own in the row.
+_after = bindparam("since", type_=Moment)
+_CHANGED = select(jobs.c.id).where(
+    jobs.c.id.in_(bindparam("ids", expanding=True)),
+    or_(
+        jobs.c.created_at > _after,
+        jobs.c.started_at > _after,
+        jobs.c.finished_at > _after,
+        select(events.c.id).where(events.c.job_id == jobs.c.id, events.c.at > _after).exists(),
+    ),
+)
+_STANDS = select(
+    jobs.c.id,
+    jobs.c.run_no,
+    jobs.c.status,
+    jobs.c.run_at,
+    jobs.c.waits_for,
+    jobs.c.body_running,
+    jobs.c.unit,
+    jobs.c.unit_lock,
+    select(_AGAIN.c.id)
+    .where(_AGAIN.c.rerun_of == jobs.c.id, _AGAIN.c.rerun_of.is_not(None), _AGAIN.c.status != "cancelled")
+    .exists()
+    .label("reran"),
+    select(_AGAIN.c.id).where(_AGAIN.c.unit == jobs.c.unit, _AGAIN.c.id > jobs.c.id).exists().label("newer"),
+    select(_AGAIN.c.id).where(_AGAIN.c.unit_lock == jobs.c.unit).exists().label("active"),
+)
+
+
+def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
+    """Why nothing would be done with a job as it stands (a row of `stands`); None where something would."""
+    status = Status(row.status)
+    if wanted.action == RETRY:
+        return _not_retried(row, status)
+    if wanted.action == RERUN:
+        return _not_rerun(row, status)
+    if wanted.action == CANCEL:
+        return "is being stopped already" if status is Status.CANCELLING else "has ended" if status in FINAL else None
+    if status is not Status.PENDING:
+        return f"is {status}"
+    if row.waits_for is not None:
+        return "waits for another job"
+    return "is due already" if row.run_at is None or row.run_at <= now else None
+
+
+def _not_retried(row: Any, status: Status) -> str | None:
+    if status not in RETRYABLE:
+        return f"is {status}"
+    if row.body_running:
+        return "its body still runs"
+    if row.unit is None or row.unit_lock == row.unit:
+        return None
+    if row.active:
+        return "its unit has an active job"
+    return "its unit has a newer job" if row.newer else None
+
+
+def _not_rerun(row: Any, status: Status) -> str | None:
+    if status not in FINAL:
+        return f"is {status}"
+    if row.reran:
+        return "was run again already"
+    return "its unit has an active job" if row.active else None
+
+
+def stands(conn: Connection, job_id: str) -> Any:
+    """A job as `why_not` looks at it; None where it is gone."""
+    return conn.execute(_STANDS.where(jobs.c.id == job_id)).first()
+
+
+# -- the job that does it ----------------------------------------------------------------------------
+
+
+def under_way(service: Service, digest: str) -> Job | None:
+    """The job that does, or has done, what was shown with this digest; one that was stopped or failed does not count."""
+    with service.store.read() as conn:
+        found = _keyed(conn, digest, service.store.now())
+    return None if found is None or found.status in _GIVEN_UP else service._job(found.job_id)
+
+
+def _keyed(conn: Connection, digest: str, now: datetime) -> Any:
+    table = idempotency_keys
+    query = select(table.c.job_id, jobs.c.status).join(jobs, jobs.c.id == table.c.job_id)
+    mine = (table.c.scope == TASK) & (table.c.key == digest) & (table.c.expires_at > now)
+    return conn.execute(query.where(mine)).first()
+
+
+def submit(
+    service: Service,
+    shown: Preview,
+    *,
+    actor: str,
+    reason: str | None = None,
+    per_second: float | None = None,
+    key: str | None = None,
+) -> Job:
+    """Submit the job that does what was shown; once for each ``key`` (default: its digest), however often it is asked for.
+
+    per_second: how many jobs it touches in a second at most.
+
+    Raises: Conflict where there is nothing (any more) to do; InvalidOption.
+    """
+    if not shown.acts:
+        why = f": {shown.skips[0][0]}" if shown.skips else ""
+        message = f"there is no job with which something would be done{why}"
+        raise Conflict(message)
+    if per_second is not None and not 0 < per_second <= MOST_PER_SECOND:
+        message = f"per_second must be a number above 0, up to {MOST_PER_SECOND:g}; it is {per_second!r}"
+        raise InvalidOption(message)
+    service.make_ready()
+    store, wanted, key = service.store, shown.wanted, key or shown.digest
+    args = {"action": wanted.action, "mode": wanted.mode, "filter": wanted.filter, "per_second": per_second}
+    with store.read() as conn:
+        using = Using(queue=_queue(conn), priority=MOST_URGENT, actor=actor, reason=reason)
+    prepared = service._prepare(service.tasks.get(TASK), args, using)
+    expires = store.now() + timedelta(seconds=service.settings.idempotency_seconds)
+    rules = replace(prepared.rules, idempotency=(TASK, key, key, expires))
+
+    def operation(conn: Connection) -> Any:
+        _free(conn, key, store.now())
+        answer = store.submit_on(conn, prepared.new, rules)
+        if answer.created:
+            _keep(conn, service, answer.id, shown, actor, reason)
+        return answer
+
+    answer = service._patiently(lambda: store.write(operation))
+    return service._job(answer.id, created=answer.created)
+
+
+def _free(conn: Connection, key: str, now: datetime) -> None:
+    """An action that was stopped or failed may be started again."""
+    before = _keyed(conn, key, now)
+    if before is not None and before.status in _GIVEN_UP:
+        mine = (idempotency_keys.c.scope == TASK) & (idempotency_keys.c.key == key)
+        conn.execute(delete(idempotency_keys).where(mine, idempotency_keys.c.job_id == before.job_id))
+
+
+def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None) -> None:
+    """What is meant stands in the store with the job, as the result of its first step."""
+    store, now = service.store, service.store.now()
+    meant = dumps([[one.id, one.run_no] for one in shown.chosen if one.why_not is None])
+    runs.add_step(conn, store.dialect, job_id, CHOSEN, step_digest(CHOSEN, (), {}), meant, now)
+    told = {"action": shown.wanted.action, "mode": shown.wanted.mode, "filter": shown.wanted.filter, "jobs": shown.acts}
+    operator_actions.record(
+        conn, store.dialect, now, actor=actor, name="bulk_started", target=job_id, reason=reason, detail=told
+    )
+
+
+def _queue(conn: Connection) -> str:
+    """One from which a living worker takes."""
+    served = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
+    there = {name for text in served for name in loads(text)} - set(queues.paused(conn))
+    return DEFAULT_QUEUE if DEFAULT_QUEUE in there or not there else min(there)

@@ -1,0 +1,123 @@
+"""Groups: many jobs submitted together, and what follows when all of them have ended."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import NotFound, ResultTimeout
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import Outcome
+from jobtrail.store import successors
+
+from . import submit
+from .handles import WAIT_POLL, Job
+from .successors import Before, Next, successor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import Status
+    from jobtrail.job.successor import Successor
+    from jobtrail.store import Store
+
+    from .handles import BoundTask
+    from .service import Service
+    from .submit import Prepared
+
+
+class Group:
+    """A group as it was read; ``counts`` and ``outcome`` read it again."""
+
+    def __init__(self, store: Store, group_id: str) -> None:
+        self.id = group_id
+        self._store = store
+
+    def read(self) -> dict[str, Any]:
+        """name, total, outcome (None as long as a member has not ended), created_at, finished_at, counts, following.
+
+        ``counts`` has how many members ended in which state; None stands for those that have not.
+
+        Raises: NotFound.
+        """
+        with self._store.read() as conn:
+            found = successors.group_of(conn, self.id)
+        if found is None:
+            message = f"there is no group {self.id}"
+            raise NotFound(message)
+        return found
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Success where all completed, error where none brought anything, else partial; None before the end."""
+        word = self.read()["outcome"]
+        return None if word is None else Outcome(word)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Its members, in the order of their submission."""
+        with self._store.read() as conn:
+            return [Job(self._store, one) for one in successors.members_of(conn, self.id)]
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Wait until all members have ended, at most ``timeout`` seconds.
+
+        Raises: ResultTimeout.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while (outcome := self.outcome) is None:
+            if end is not None and time.monotonic() >= end:
+                message = f"the group {self.id} is not at its end after {timeout:g} s"
+                raise ResultTimeout(message)
+            time.sleep(WAIT_POLL)
+        return outcome
+
+    def __repr__(self) -> str:
+        """As a person reads it."""
+        return f"<group {self.id}>"
+
+
+def open_group(
+    service: Service,
+    members: Iterable[tuple[BoundTask, Mapping[str, Any]]],
+    following: Next | None,
+    *,
+    name: str | None = None,
+    actor: str | None = None,
+) -> Group:
+    """Submit jobs, all or none, with the one that follows when all have ended; see `JobTrail.group`.
+
+    Raises: what the first submission that cannot be raises; then none is stored.
+    """
+    service.make_ready()
+    prepared = [service._prepare(*task.submission(args)) for task, args in members]
+    then = (successor(following, Before(), service.settings),) if following is not None else ()
+    group, store = new_id(), service.store
+    service._patiently(lambda: store.write(partial(_open, store, group, prepared, then, name, actor)))
+    return Group(store, group)
+
+
+def _open(
+    store: Store,
+    group: str,
+    prepared: Sequence[Prepared],
+    following: tuple[Successor, ...],
+    name: str | None,
+    actor: str | None,
+    conn: Connection,
+) -> None:
+    if successors.group_of(conn, group) is not None:
+        return  # the try before this one was committed, its answer was lost
+    order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
+    ids: dict[int, str] = {}
+    for i in order:
+        answer = store.submit_on(conn, prepared[i].new, prepared[i].rules)
+        submit.check_answer(answer, prepared[i])
+        ids[i] = answer.id
+    members: dict[str, Status | None] = {ids[i]: None for i in range(len(prepared))}
+    for job_id in sorted(members):
+        members[job_id] = successors.follow_existing(conn, job_id)
+    successors.open_group(conn, store.dialect, group, list(members.items()), following, store.now(), name=name, actor=actor)

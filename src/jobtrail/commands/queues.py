@@ -1,0 +1,48 @@
+"""Queues paused and resumed by a person: workers claim nothing from a paused one; what runs in it goes on."""
+
+from __future__ import annotations
+
+from json import loads
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from jobtrail.database.tables import workers
+from jobtrail.database.wakeup import QUEUES
+from jobtrail.errors import NotFound
+from jobtrail.job.task import name_option
+from jobtrail.store import queues
+from jobtrail.store.workers import ALIVE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from .service import Service
+
+
+def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason: str | None = None) -> bool:
+    """Pause or resume a queue; False, and nothing written, where it is so already. Workers hear of it at once.
+
+    Raises: NotFound for a queue that no task, worker or job names; InvalidOption for what is no name.
+    """
+    name_option("the name of a queue", name)
+    service.make_ready()
+    store = service.store
+
+    def operation(conn: Connection) -> bool:
+        known = known_queues(conn, service)
+        if name not in known:
+            message = f"there is no queue '{name}'; there are: {', '.join(sorted(known)) or 'none'}"
+            raise NotFound(message)
+        store.wake.need(QUEUES)
+        return queues.set_paused(conn, store.dialect, name, store.now(), paused=paused, actor=actor, reason=reason)
+
+    return store.write(operation)
+
+
+def known_queues(conn: Connection, service: Service) -> set[str]:
+    """The queues of the tasks that are registered here, of living workers, and of jobs that wait or run."""
+    of_workers = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
+    there = {name for text in of_workers for name in loads(text)}
+    there |= {one["name"] for one in queues.overview(conn, service.store.now())}
+    return there | {task.queue for task in service.tasks.all()}

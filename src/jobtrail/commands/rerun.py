@@ -1,0 +1,309 @@
+"""Running again: the same job once more (retry), or a new job of the same unit (re-run)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import IntegrityError
+
+from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
+from jobtrail.job import transitions
+from jobtrail.job.failure import describe
+from jobtrail.job.ids import new_id
+from jobtrail.job.items import failed_again
+from jobtrail.job.model import FINAL, Mode, NewJob, Status, StopCause, Submitted
+from jobtrail.job.period import Period
+from jobtrail.job.task import OWN_TASKS, choice_option
+from jobtrail.job.transitions import Subject
+from jobtrail.job.unit import Unit
+from jobtrail.store import jobs, successors
+from jobtrail.store.submissions import Rules
+
+from . import input_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import FileInput, JobRow
+    from jobtrail.job.successor import Successor
+    from jobtrail.store import Store
+
+MODES = tuple(mode.value for mode in Mode)
+RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
+
+
+def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
+    """The same job, one more attempt.
+
+    Raises: IllegalMove when its state does not allow it; AlreadyActive or Conflict with the id of the job in
+    the way when another job of the unit is active or newer.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        if row.status not in RETRYABLE:
+            return IllegalMove(_cannot(row, "be retried"), row.id)
+        if row.body_running:
+            return Conflict(f"the body of job {row.id} still runs; it can be retried when that has ended", row.id)
+        refusal = _unit_in_way(conn, row)
+        if refusal is not None:
+            return refusal
+        store.wake.need()
+        now = store.now()
+        refused = jobs.apply(conn, store.dialect, [transitions.retried(subject(row), now, actor=actor, reason=reason)], now)
+        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+
+    try:
+        answer = store.write(operation, key=job_id)
+    except IntegrityError as error:
+        message = f"another job of the unit of job {job_id} was submitted in this moment"
+        raise AlreadyActive(message) from error
+    if answer is not None:
+        raise answer
+
+
+def _unit_in_way(conn: Connection, row: JobRow) -> Conflict | None:
+    if row.unit is None:
+        return None
+    active = jobs.active_of_unit(conn, row.unit)
+    if active == row.id:
+        return None  # interrupted and held: it has the unit, and what is newer waits behind it
+    if active is not None:
+        return AlreadyActive(f"the unit of job {row.id} has an active job: {active}", active)
+    newest = jobs.newest_of_unit(conn, row.unit)
+    if newest is not None and newest != row.id:
+        return Conflict(f"job {row.id} is not the newest of its unit; retry or re-run {newest}", newest)
+    return None
+
+
+def rerun(
+    store: Store,
+    job_id: str,
+    mode: str,
+    *,
+    file: Any = None,
+    args: str | None = None,
+    if_active: str = "raise",
+    with_successors: bool = False,
+    actor: str | None = None,
+    reason: str | None = None,
+    submitter: str | None = None,
+    trace: Mapping[str, str] | None = None,
+) -> Submitted:
+    """A new job of the same unit, linked to this one, which stays as it is.
+
+    ``full`` tells the unit from nothing; ``failed_items`` takes up what failed or was not reached (and repeats
+    steps); ``resume`` takes up what has no outcome yet and keeps steps. ``file`` is a corrected input.
+    ``with_successors``: what was declared to follow this job follows the new one, too; else nothing does but what
+    its own body names.
+
+    Raises: IllegalMove when the job has not ended; AlreadyActive with the id of the job in the way.
+    """
+    choice_option("mode", mode, MODES)
+    corrected = input_files.given(file) if file is not None else None
+
+    said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
+    if args is not None:
+        said["args"] = args
+    said |= {"file": corrected, "if_active": if_active, "with_successors": with_successors, "trace": trace}
+
+    def operation(conn: Connection) -> Any:
+        return rerun_on(conn, store, job_id, Mode(mode), **said)
+
+    answer = store.write(operation, key=job_id)
+    if isinstance(answer, Exception):
+        raise answer
+    submitted: Submitted = answer
+    if submitted.why is not None:
+        message = f"the unit of job {job_id} has an active job: {submitted.in_way}"
+        raise AlreadyActive(message, submitted.in_way)
+    return submitted
+
+
+def rerun_on(
+    conn: Connection,
+    store: Store,
+    job_id: str,
+    mode: Mode,
+    *,
+    file: FileInput | None = None,
+    if_active: str = "raise",
+    with_successors: bool = False,
+    trace: Mapping[str, str] | None = None,
+    **said: Any,
+) -> Submitted | Conflict:
+    """`rerun` inside a transaction that is open already; ``said`` are columns of the new job.
+
+    What forbids it is returned and not raised, so that other writes of the transaction stand.
+    """
+    row = _existing(conn, job_id)
+    if row.status not in FINAL:
+        return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
+    new, rules = _plan(row, mode, file, if_active, trace)
+    active = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
+    if active is not None and if_active != "queue":
+        return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
+    if with_successors and (following := _following(conn, row.id)):
+        new, rules = replace(new, followed=True), replace(rules, following=following)
+    return store.submit_on(conn, replace(new, **said), rules)
+
+
+def _following(conn: Connection, job_id: str) -> tuple[Successor, ...]:
+    """What was declared to follow a job, for another one; what its body named, the new body names by itself."""
+    declared: list[Successor] = [one["successor"] for one in successors.of_job(conn, job_id)]
+    return tuple(one.anew() for one in declared if one.run is None)
+
+
+def _plan(
+    row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, trace: Mapping[str, str] | None
+) -> tuple[NewJob, Rules]:
+    if corrected is not None and row.file is None:
+        message = f"job {row.id} did not work on a file, so no corrected file can be given"
+        raise InvalidOption(message)
+    file = corrected or (input_files.from_json(row.file) if row.file else None)
+    period = Period.parse(row.period) if row.period else None
+    unit = None
+    if row.unit is not None:
+        sha256, name = (file.sha256, file.name) if file else (None, None)
+        unit = Unit(row.task, row.source, period, None if period else sha256, None if period else name)
+    identity = new_id()
+    new = NewJob(
+        id=identity,
+        task=row.task,
+        args=row.args,
+        kind=row.kind,
+        queue=row.queue,
+        priority=row.priority,
+        max_attempts=row.max_attempts,
+        options=_options(row.options, trace),
+        unit=unit.key if unit else None,
+        source=row.source,
+        period=row.period,
+        file=input_files.to_json(file) if file else None,
+        generation=None if mode is Mode.FULL else row.ledger,
+        mode=mode.value,
+        continues=_continues(mode),
+        rerun_of=row.id,
+        context=row.context,
+        labels=row.labels,
+    )
+    linked = row.unit if unit is not None and row.unit != unit.key else None
+    labels = loads(row.labels) if row.labels else None
+    return new, Rules(unit=unit, if_active=if_active, linked_unit=linked, labels=labels)
+
+
+def _options(kept: str | None, trace: Mapping[str, str] | None) -> str | None:
+    """Those of the first job; its trace is linked, the new job has one of its own."""
+    options = loads(kept) if kept else {}
+    first = options.pop("trace", None)
+    options |= {"linked": first} if first else {}
+    options |= {"trace": trace} if trace else {}
+    return dumps(options) if options else None
+
+
+def _continues(mode: Mode) -> str | None:
+    if mode is Mode.FULL:
+        return None
+    return failed_again(0) if mode is Mode.FAILED_ITEMS else None
+
+
+def _existing(conn: Connection, job_id: str) -> JobRow:
+    row = jobs.get(conn, job_id, lock=True)
+    if row is None:
+        message = f"there is no job {job_id}"
+        raise NotFound(message)
+    return row
+
+
+def _cannot(row: JobRow, what: str) -> str:
+    return f"job {row.id} is {row.status} and cannot {what}"
+
+
+def subject(row: JobRow) -> Subject:
+    """A job that was read, as the moves see it."""
+    return Subject(
+        id=row.id,
+        run_no=row.run_no,
+        attempt=row.attempt,
+        status=row.status,
+        unit=row.unit,
+        max_attempts=row.max_attempts,
+        stop_cause=row.stop_cause,
+        started_at=row.started_at,
+        worker=row.worker,
+        hand_backs=row.hand_backs,
+        put_backs=row.put_backs,
+        strikes=row.strikes,
+        suspect=row.suspect,
+    )
+
+
+def cancel(
+    store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None, force: bool = True
+) -> str:
+    """Cancel at once where nothing runs, else ask the body to stop; the state that followed.
+
+    What one of jobtrail's own jobs has submitted and has not begun is cancelled with it. Without ``force`` a job that
+    was asked to stop is left to it, so that asking twice is safe.
+
+    Raises: IllegalMove when the job has ended already.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        at = now or store.now()
+        job = subject(row)
+        if row.status is Status.RUNNING:
+            move = transitions.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
+        elif row.status is Status.CANCELLING and not force:
+            return IllegalMove(f"job {row.id} has been asked to stop already; its end can be forced", row.id)
+        elif row.status is Status.CANCELLING:
+            text = f"asked to stop ({row.stop_cause}), then its end was forced; its body still runs"
+            error = None if row.stop_cause == StopCause.CANCEL else describe(TimeoutError(text)).to_json()
+            move = transitions.forced(job, at, actor=actor, error=error, reason=reason or "second cancel")
+        elif row.status in FINAL:
+            return IllegalMove(_cannot(row, "be cancelled: it has ended"), row.id)
+        else:
+            move = transitions.cancelled(job, at, actor=actor, reason=reason)
+        store.wake.need()
+        children = _waiting_children(conn, row)
+        also = [transitions.cancelled(subject(one), at, actor=actor, reason=f"with job {row.id}") for one in children]
+        if move in jobs.apply(conn, store.dialect, [move, *also], at):
+            return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id)
+        return move.to.value
+
+    answer = store.write(operation, key=job_id)
+    if isinstance(answer, Exception):
+        raise answer
+    state: str = answer
+    return state
+
+
+def _waiting_children(conn: Connection, row: JobRow) -> list[JobRow]:
+    """The jobs of one of jobtrail's own tasks have no business without it; an application's children are its own affair."""
+    return jobs.waiting_children(conn, row.id) if row.task.startswith(OWN_TASKS) else []
+
+
+def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None) -> None:
+    """A pending job that waits for its time is due at once.
+
+    Raises: IllegalMove when it is not pending or waits for another job.
+    """
+
+    def operation(conn: Connection) -> Any:
+        row = _existing(conn, job_id)
+        if row.status is not Status.PENDING or row.waits_for is not None:
+            return IllegalMove(_cannot(row, "be started now"), row.id)
+        store.wake.need()
+        now = store.now()
+        refused = jobs.apply(conn, store.dialect, [transitions.run_now(subject(row), now, actor=actor, reason=reason)], now)
+        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+
+    answer = store.write(operation, key=job_id)
+    if answer is not None:
+        raise answer

@@ -1,0 +1,336 @@
+"""The use cases of an application: submit, find, and what stands behind `Job` and `BoundTask`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlalchemy.exc import IntegrityError
+
+from jobtrail.database import migration
+from jobtrail.errors import InvalidOption, NotFound, StoreUnavailable
+from jobtrail.job.ids import new_id
+from jobtrail.job.json_value import encode_arguments
+from jobtrail.store import jobs, workers
+from jobtrail.store.search import search
+
+from . import submit, transactional_submit
+from .handles import Job
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import JobRow, NewJob, Submitted
+    from jobtrail.job.task import Task, Tasks
+    from jobtrail.store import Store
+
+    from .submit import Prepared, Using
+
+INTRODUCE_EVERY = 86_400.0  # seconds
+RETRY_PAUSE = 0.2  # seconds between tries while the store is away
+
+
+class Runs(Protocol):
+    """Whatever works in this process until it is told to stop: a worker, with or without a scheduler beside it."""
+
+    def run(self) -> Coroutine[Any, Any, None]:
+        """Work until told to stop."""
+
+    def stop(self) -> None:
+        """Begin to leave."""
+
+    def wait_finished(self, timeout: float) -> bool:
+        """Wait, from another thread, until it has left; False when it has not within ``timeout`` (seconds)."""
+
+
+class Service:
+    """Submissions and look-ups over one store."""
+
+    def __init__(self, store: Store, tasks: Tasks, settings: Settings) -> None:
+        self.store = store
+        self.tasks = tasks
+        self.settings = settings
+        self.submitter = new_id()
+        self.state: Any = None  # the application's own, for bodies in child processes
+        self.metrics: Any = None  # made when they are asked for, by `jobtrail.integrations.prometheus`
+        self._ready = False
+        self._readable = False
+        self._introduced_at = time.monotonic()
+        self._workers: set[Runs] = set()
+
+    # -- before the first write ------------------------------------------------------------------------
+
+    def make_ready(self) -> None:
+        """Bring the schema up to date where that is automatic, and say who submits.
+
+        Raises: SchemaMismatch, StoreUnavailable.
+        """
+        if self._known:
+            return
+        if not self._ready:
+            migration.ensure(self.store.database, automatic=self.settings.migrate)
+        self._patiently(lambda: self.store.write(self._introduce))
+        self._ready, self._introduced_at = True, time.monotonic()
+
+    @property
+    def _known(self) -> bool:
+        """The schema is right, and the store has heard of this process within a day, so that its row is not pruned."""
+        return self._ready and time.monotonic() - self._introduced_at < INTRODUCE_EVERY
+
+    def make_readable(self) -> None:
+        """Bring the schema up to date where that is automatic; nothing else is written, so a locked file can be read.
+
+        Raises: SchemaMismatch, StoreUnavailable.
+        """
+        if not self._ready and not self._readable:
+            migration.ensure(self.store.database, automatic=self.settings.migrate)
+            self._readable = True
+
+    def migrate(self) -> bool:
+        """Create or upgrade the tables; True when something was done."""
+        return migration.upgrade(self.store.database)
+
+    def _introduce(self, conn: Connection) -> None:
+        workers.add_submitter(conn, self.store.dialect, self.submitter, self.store.now())
+
+    def after_fork(self) -> None:
+        """A forked child is another submitter."""
+        self.submitter = new_id()
+        self._ready = self._readable = False
+
+    def _patiently(self, write: Any) -> Any:
+        """Try again for a while when the store is away; ids are made before, so nothing comes twice."""
+        end = time.monotonic() + self.settings.submit_retry_seconds
+        while True:
+            try:
+                return write()
+            except StoreUnavailable:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(RETRY_PAUSE)
+
+    async def _apatiently(self, write: Any) -> Any:
+        """`_patiently` for an event loop."""
+        end = time.monotonic() + self.settings.submit_retry_seconds
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                if time.monotonic() >= end:
+                    raise
+                await asyncio.sleep(RETRY_PAUSE)
+
+    @contextlib.asynccontextmanager
+    async def running(self, worker: Runs) -> AsyncIterator[Runs]:
+        """A worker on the running event loop while the block goes on; drains at its end."""
+        await asyncio.to_thread(self.make_ready)
+        task = asyncio.get_running_loop().create_task(worker.run())
+        self._workers.add(worker)
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            self._workers.discard(worker)
+            await task
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop the workers that run in this process; with ``timeout`` wait so long, from another thread than theirs.
+
+        True when none runs any more.
+        """
+        running = list(self._workers)
+        for worker in running:
+            worker.stop()
+        ended = [worker.wait_finished(timeout or 0) for worker in running]
+        return all(ended)
+
+    # -- submission ----------------------------------------------------------------------------------
+
+    def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
+        """Store one job; see `BoundTask.enqueue`."""
+        self._make_ready_for(using)
+        prepared = self._prepare(task, args, using)
+        if using.connection is not None:
+            late = _Late(prepared)
+            return late.job(self._answer(transactional_submit.submit(self.store, using.connection, prepared, late.settle), prepared))
+        return self.store_prepared(prepared)
+
+    def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
+        return submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
+
+    def carried_on(self, prepared: Prepared) -> Prepared:
+        """With what a submission hands on that was not prepared by `_prepare` itself; nothing, unless it is traced."""
+        return prepared
+
+    def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
+        return Job(self.store, job_id, created=created, row=row)
+
+    def _make_ready_for(self, using: Using) -> None:
+        """Who submits inside his own transaction may hold SQLite's one lock already: then nothing is written beside it."""
+        if using.connection is not None and self.store.database.is_sqlite:
+            self.make_readable()
+        else:
+            self.make_ready()
+
+    def store_prepared(self, prepared: Prepared) -> Job:
+        """Store a checked submission."""
+        if prepared.plain:
+            self._patiently(lambda: self._insert_once(prepared.new))
+            return self._job(prepared.new.id, created=True)
+        answer = self._patiently(lambda: self.store.submit(prepared.new, prepared.rules))
+        return self._answer(answer, prepared)
+
+    def _insert_once(self, new: NewJob) -> None:
+        try:
+            self.store.insert(new)
+        except IntegrityError:
+            if not self._is_stored(new.id):
+                raise
+
+    def _answer(self, answer: Any, prepared: Prepared) -> Job:
+        submit.check_answer(answer, prepared)
+        return self._job(answer.id, created=answer.created or answer.id == prepared.new.id)
+
+    async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
+        """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
+        if not self._known:
+            await asyncio.to_thread(self._make_ready_for, using)
+        if using.file is not None or using.connection is not None:
+            prepared = await asyncio.to_thread(self._prepare, task, args, using)
+            if using.connection is not None:
+                late = _Late(prepared)
+                answer = await transactional_submit.asubmit(self.store, using.connection, prepared, late.settle)
+                return late.job(self._answer(answer, prepared))
+        else:
+            prepared = self._prepare(task, args, using)
+        if prepared.plain:
+            await self._apatiently(lambda: self._ainsert_once(prepared.new))
+            return self._job(prepared.new.id, created=True)
+        answer = await self._apatiently(lambda: self.store.asubmit(prepared.new, prepared.rules))
+        return self._answer(answer, prepared)
+
+    async def _ainsert_once(self, new: NewJob) -> None:
+        try:
+            await self.store.ainsert(new)
+        except IntegrityError:
+            if not await asyncio.to_thread(self._is_stored, new.id):
+                raise
+
+    def _is_stored(self, job_id: str) -> bool:
+        """Had a try whose answer was lost been committed?"""
+        with self.store.read() as conn:
+            return jobs.get(conn, job_id) is not None
+
+    # -- many at once --------------------------------------------------------------------------------
+
+    def submit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
+        """Store many jobs, all or none; see `BoundTask.enqueue_many`."""
+        self.make_ready()
+        template, rows = self._prepare_many(task, many, using)
+        if rows:
+            self._patiently(lambda: self._insert_alike_once(template, rows))
+        return [self._job(job_id, created=True) for job_id, _ in rows]
+
+    async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
+        """`submit_many` for an event loop."""
+        if not self._known:
+            await asyncio.to_thread(self.make_ready)
+        template, rows = self._prepare_many(task, many, using)
+        if rows:
+            await self._apatiently(lambda: asyncio.to_thread(self._insert_alike_once, template, rows))
+        return [self._job(job_id, created=True) for job_id, _ in rows]
+
+    def _insert_alike_once(self, template: NewJob, rows: list[tuple[str, str]]) -> None:
+        try:
+            self.store.insert_alike(template, rows)
+        except IntegrityError:
+            if not self._is_stored(rows[0][0]):
+                raise
+
+    def _prepare_many(
+        self, task: Task, many: Iterable[Mapping[str, Any]], using: Using
+    ) -> tuple[NewJob, list[tuple[str, str]]]:
+        for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
+            if getattr(using, word) is not None:
+                message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
+                raise InvalidOption(message)
+        prepared = self._prepare(task, {}, using)
+        bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
+        return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]
+
+    def submit_each(self, submissions: Iterable[tuple[Task, dict[str, Any], Using]]) -> list[Job]:
+        """Store different submissions (with units, keys, labels) in one transaction, all or none.
+
+        Raises: what the first one that cannot be raises; then none is stored.
+        """
+        self.make_ready()
+        prepared = [self._prepare(*one) for one in submissions]
+        order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
+
+        def operation(conn: Connection) -> list[Any]:
+            answers: list[Any] = [None] * len(prepared)
+            for i in order:
+                answers[i] = self.store.submit_on(conn, prepared[i].new, prepared[i].rules)
+                submit.check_answer(answers[i], prepared[i])
+            return answers
+
+        answers = self._patiently(lambda: self.store.write(operation))
+        return [self._answer(answer, one) for answer, one in zip(answers, prepared, strict=True)]
+
+    # -- looking -------------------------------------------------------------------------------------
+
+    def get(self, job_id: str) -> Job:
+        """A job by its id or any unique ending of it.
+
+        Raises: NotFound, also where several ids end so.
+        """
+        self.make_readable()
+        with self.store.read() as conn:
+            row = jobs.get(conn, job_id) if len(job_id) == 36 else None
+            if row is None:
+                found = jobs.ending_with(conn, job_id)
+                if len(found) > 1:
+                    message = f"several jobs end with '{job_id}': {', '.join(found)}"
+                    raise NotFound(message)
+                row = jobs.get(conn, found[0]) if found else None
+        if row is None:
+            message = f"there is no job '{job_id}'"
+            raise NotFound(message)
+        return self._job(row.id, row=row)
+
+    def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
+        """Jobs that a filter names, newest first; see `jobtrail.store.search.search` for the grammar.
+
+        Raises: InvalidFilter.
+        """
+        self.make_readable()
+        with self.store.read() as conn:
+            page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
+        return [self._job(row.id) for row in page.rows]
+
+
+class _Late:
+    """The handle of a submission whose answer is known only at the caller's commit."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._job: Job | None = None
+
+    def job(self, job: Job) -> Job:
+        """Remember the handle that the caller was given."""
+        self._job = job
+        return job
+
+    def settle(self, answer: Submitted) -> None:
+        """The handle names the job that stands for the submission.
+
+        Raises: what the store's answer means, into the caller's commit.
+        """
+        submit.check_answer(answer, self._prepared)
+        if self._job is not None:
+            self._job.id, self._job.created = answer.id, answer.created

@@ -1,0 +1,270 @@
+"""From a call of ``enqueue`` to the row that is stored: every check comes before anything is written."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from json import dumps
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidOption, StoreUnavailable
+from jobtrail.job.ids import new_id
+from jobtrail.job.json_value import encode_arguments
+from jobtrail.job.model import FileInput, NewJob
+from jobtrail.job.period import Period, in_our_time
+from jobtrail.job.retry import coerce_retry
+from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, seconds_option
+from jobtrail.job.unit import unit_of
+from jobtrail.store.submissions import PLAIN, Rules
+
+from . import input_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import Submitted
+    from jobtrail.job.successor import Successor
+    from jobtrail.job.task import Task
+
+    from .successors import Next
+
+# What a job carries on of the trace that it is submitted in; set by `tracing`, or nobody.
+carried: ContextVar[dict[str, str] | None] = ContextVar("jobtrail_carried", default=None)
+IF_ACTIVE = ("same", "raise", "queue")
+IF_DONE = ("run", "skip", "raise")
+
+
+@dataclass(frozen=True, slots=True)
+class Using:
+    """What `Task.using` may say about a job; None means "as the task says".
+
+    source, period or file: the identity of the work. run_at (aware) or delay (seconds or timedelta): not before.
+    priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown. parent: the id of
+    the job that this one comes from; root: the first of that line (default: the parent). then: see `BoundTask.then`.
+    """
+
+    source: str | None = None
+    period: Any = None
+    file: Any = None
+    labels: Mapping[str, str] | None = None
+    context: Mapping[str, Any] | None = None
+    run_at: datetime | None = None
+    delay: Any = None
+    priority: int | None = None
+    queue: str | None = None
+    retry: Any = None
+    timeout: Any = None
+    idempotency_key: str | None = None
+    idempotency: str | None = None
+    window: timedelta | None = None
+    if_active: str = "same"
+    if_done: str = "run"
+    connection: Any = None
+    actor: str | None = None
+    reason: str | None = None
+    parent: str | None = None
+    root: str | None = None
+    then: tuple[Next, ...] = ()
+
+    def with_options(self, **options: Any) -> Using:
+        """A copy with more said.
+
+        Raises: InvalidOption for a word that there is not.
+        """
+        known = {f.name for f in fields(self)}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            message = f"using() knows no '{unknown[0]}'; it knows: {', '.join(sorted(known))}"
+            raise InvalidOption(message)
+        return replace(self, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A submission that was checked whole and only has to be stored."""
+
+    new: NewJob
+    rules: Rules
+    plain: bool
+
+
+NOTHING = Using()
+
+
+def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, now: datetime, submitter: str) -> Prepared:
+    """Check a submission and make its row. Blocking where there is a file, which is read and hashed here.
+
+    Raises: UsageError (its subclasses) for whatever cannot be; nothing was stored then.
+    """
+    text = encode_arguments(args, settings.argument_limit)
+    if using is NOTHING:
+        return Prepared(_template(task, submitter, text), PLAIN, plain=True)
+    file = _file(using)
+    period = _period(using, task)
+    source = None if using.source is None else name_option("source", using.source)
+    unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None)
+    labels = labels_option(using.labels or {}) or None
+    new = replace(
+        _template(task, submitter, text),
+        queue=name_option("queue", using.queue) if using.queue is not None else task.queue,
+        priority=priority_option(using.priority) if using.priority is not None else task.priority,
+        run_at=_run_at(using, now),
+        max_attempts=_max_attempts(task, using),
+        options=_options(using),
+        unit=unit.key if unit else None,
+        source=source,
+        period=period.text if period else None,
+        file=input_files.to_json(file) if file else None,
+        actor=using.actor,
+        reason=using.reason,
+        parent=using.parent,
+        root=using.root or using.parent,
+        context=encode_arguments(using.context, settings.argument_limit) if using.context else None,
+        labels=dumps(labels) if labels else None,
+    )
+    rules = Rules(
+        unit=unit,
+        if_active=choice_option("if_active", using.if_active, IF_ACTIVE),
+        if_done=choice_option("if_done", using.if_done, IF_DONE),
+        idempotency=_idempotency(new, using, settings, now),
+        labels=labels,
+        following=_following(using, new, settings),
+    )
+    plain = unit is None and rules.idempotency is None and not labels and not rules.following
+    return Prepared(replace(new, followed=True) if rules.following else new, rules, plain)
+
+
+def _following(using: Using, new: NewJob, settings: Settings) -> tuple[Successor, ...]:
+    if not using.then:
+        return ()
+    from .successors import Before, successor
+
+    return tuple(successor(one, Before(new.source, new.period), settings) for one in using.then)
+
+
+def _template(task: Task, submitter: str, args: str) -> NewJob:
+    return NewJob(
+        id=new_id(),
+        task=task.name,
+        args=args,
+        kind=task.kind,
+        queue=task.queue,
+        priority=task.priority,
+        max_attempts=task.retry.attempts,
+        submitter=submitter,
+    )
+
+
+def _file(using: Using) -> FileInput | None:
+    if using.file is None:
+        return None
+    if using.period is not None:
+        message = "a job works on a period or on a file, not on both"
+        raise InvalidOption(message)
+    if not isinstance(using.file, (str, os.PathLike, FileInput)):
+        message = f"file must be a path; it is {type(using.file).__name__}"
+        raise InvalidOption(message)
+    return input_files.given(using.file)
+
+
+def _period(using: Using, task: Task) -> Period | None:
+    if using.period is None:
+        return None
+    if isinstance(using.period, str):
+        return _parsed(using.period, None if task.zone == "UTC" else task.zone)
+    return Period.parse(using.period, None if task.zone == "UTC" else task.zone)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, zone: str | None) -> Period:
+    return Period.parse(text, zone)
+
+
+def _run_at(using: Using, now: datetime) -> datetime | None:
+    if using.run_at is not None and using.delay is not None:
+        message = "say run_at or delay, not both"
+        raise InvalidOption(message)
+    if using.run_at is not None:
+        moment = in_our_time(using.run_at)
+        if moment is None:
+            message = f"run_at must be a datetime with a zone, in the years 1900 to 2999; it is {using.run_at!r}"
+            raise InvalidOption(message)
+        return moment
+    if using.delay is None:
+        return None
+    seconds = using.delay.total_seconds() if isinstance(using.delay, timedelta) else using.delay
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
+        message = f"delay must be a number of seconds from 0, or a timedelta; it is {using.delay!r}"
+        raise InvalidOption(message)
+    return now + timedelta(seconds=min(float(seconds), 100 * 366 * 86_400.0))
+
+
+def _max_attempts(task: Task, using: Using) -> int | None:
+    return task.retry.attempts if using.retry is None else coerce_retry(using.retry).attempts
+
+
+def _options(using: Using) -> str | None:
+    options: dict[str, Any] = {}
+    if using.retry is not None:
+        options["retry"] = coerce_retry(using.retry).to_json()
+    if using.timeout is not None:
+        options["timeout"] = seconds_option("timeout", using.timeout)
+    trace = carried.get()
+    if trace is not None:
+        options["trace"] = trace
+    return dumps(options) if options else None
+
+
+def _idempotency(
+    new: NewJob, using: Using, settings: Settings, now: datetime
+) -> tuple[str, str, str, datetime] | None:
+    digest = hashlib.sha256(dumps([new.task, new.args, new.source, new.period, new.unit]).encode()).hexdigest()
+    if using.idempotency is not None:
+        if using.idempotency != "params" or using.idempotency_key is not None:
+            message = "idempotency may be 'params' (and then no idempotency_key is given)"
+            raise InvalidOption(message)
+        window = _window(using.window)
+        number = int(now.timestamp() // window.total_seconds())
+        expires = datetime.fromtimestamp((number + 1) * window.total_seconds(), UTC)
+        return new.task, f"params:{digest[:32]}:{number}", digest, expires
+    if using.idempotency_key is None:
+        return None
+    key = name_option("idempotency_key", using.idempotency_key)
+    lifetime = using.window or timedelta(seconds=settings.idempotency_seconds)
+    return new.task, key, digest, now + lifetime
+
+
+def _window(window: timedelta | None) -> timedelta:
+    if not isinstance(window, timedelta) or window.total_seconds() <= 0:
+        message = "idempotency='params' needs window=timedelta(...), the time in which equal submissions are one"
+        raise InvalidOption(message)
+    return window
+
+
+def check_answer(answer: Submitted, prepared: Prepared) -> None:
+    """Raise what the store's answer means.
+
+    Raises: AlreadyActive, AlreadyDone or IdempotencyConflict with the id of the job in the way.
+    """
+    unit = prepared.rules.unit
+    what = unit.text if unit else prepared.new.task
+    if answer.why == "active":
+        message = f"'{what}' has an active job with other arguments: {answer.in_way}"
+        if prepared.rules.if_active == "raise":
+            message = f"'{what}' has an active job: {answer.in_way}"
+        raise AlreadyActive(message, answer.in_way)
+    if answer.why == "done" and prepared.rules.if_done == "raise":
+        message = f"'{what}' is complete already, by job {answer.in_way}"
+        raise AlreadyDone(message, answer.in_way)
+    if answer.why == "key":
+        message = f"this idempotency key was used for job {answer.in_way} with other arguments"
+        raise IdempotencyConflict(message, answer.in_way)
+    if answer.why == "busy":
+        message = f"'{what}' changed hands too often; submit it again"
+        raise StoreUnavailable(message)

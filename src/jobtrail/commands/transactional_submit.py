@@ -1,0 +1,144 @@
+"""Submission inside the caller's own transaction: `using(connection=...)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import event
+
+from jobtrail.database.wakeup import CHANNEL
+from jobtrail.errors import InvalidOption
+from jobtrail.job.model import Submitted
+from jobtrail.store import workers
+from jobtrail.store.dry_run import foresee
+
+from .commit_hook import when_committed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from jobtrail.store import Store
+
+    from .submit import Prepared
+
+
+def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
+    """Store a job with the caller's Session or Connection; it is there when he commits, and never was if not.
+
+    Where the row can be written only at his commit, ``settle`` gets the answer of that moment.
+
+    Raises: InvalidOption when it is none, or of another database.
+    """
+    conn = _connection_of(given)
+    _check_database(store, conn)
+    if store.database.is_sqlite:
+        return _at_commit(store, conn, prepared, settle)
+    return _now(store, conn, prepared)
+
+
+async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
+    """`submit` for an AsyncSession or AsyncConnection (or a sync one)."""
+    if hasattr(given, "run_sync"):
+        answer: Submitted = await given.run_sync(lambda sync: submit(store, sync, prepared, settle))
+        return answer
+    return submit(store, given, prepared, settle)
+
+
+def _connection_of(given: Any) -> Connection:
+    if hasattr(given, "exec_driver_sql"):
+        conn: Connection = given
+        return conn
+    connection = getattr(given, "connection", None)
+    if callable(connection) and hasattr(given, "execute"):
+        found: Connection = connection()
+        return found
+    message = f"connection= takes a SQLAlchemy Session or Connection (sync or async), not {type(given).__name__}"
+    raise InvalidOption(message)
+
+
+def _check_database(store: Store, conn: Connection) -> None:
+    if conn.dialect.name != store.dialect.name:
+        message = f"connection= is a connection to {conn.dialect.name}, but the jobs are in {store.dialect.name}"
+        raise InvalidOption(message)
+
+
+def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
+    answer = store.submit_on(conn, prepared.new, prepared.rules)
+    conn.exec_driver_sql(f"NOTIFY {CHANNEL}")  # heard when he commits
+    return answer
+
+
+def _at_commit(
+    store: Store, conn: Connection, prepared: Prepared, settle: Callable[[Submitted], None]
+) -> Submitted:
+    """SQLite has one writer: writing now would hold everybody up until the caller commits.
+
+    So the row is written in the moment of his commit, still in his transaction; what can be answered before
+    that is answered now. Should another have come first in between, ``settle`` raises and his commit fails.
+    """
+    if not conn.in_transaction():
+        conn.begin()
+    foreseen = foresee(conn, prepared.new, prepared.rules, store.now())
+    if foreseen is not None:
+        return foreseen
+
+    def write(committing: Connection) -> None:
+        if prepared.new.submitter is not None:
+            workers.add_submitter(committing, store.dialect, prepared.new.submitter, store.now())
+        answer = store.submit_on(committing, prepared.new, prepared.rules)
+        settle(answer)
+        if answer.created:
+            when_committed(store, answer.id)
+
+    _promises_of(conn).add(write, _open_savepoints(conn))
+    return Submitted(prepared.new.id, created=True)
+
+
+class _Promises:
+    """What is to be written at the commit of one connection, each with the savepoints it was made in.
+
+    SQLAlchemy's lists of listeners must not change while they are called, so each connection gets one set for good.
+    """
+
+    def __init__(self, conn: Connection) -> None:
+        self._waiting: list[tuple[Callable[[Connection], None], set[str]]] = []
+        event.listen(conn, "commit", self._write)
+        event.listen(conn, "rollback", self._forget)
+        event.listen(conn, "rollback_savepoint", self._forget_savepoint)
+
+    def add(self, write: Callable[[Connection], None], savepoints: set[str]) -> None:
+        """One more."""
+        self._waiting.append((write, savepoints))
+
+    def _write(self, conn: Connection) -> None:
+        waiting, self._waiting = self._waiting, []
+        for write, _ in waiting:
+            write(conn)
+
+    def _forget(self, _conn: Connection) -> None:
+        self._waiting = []
+
+    def _forget_savepoint(self, _conn: Connection, name: str, _context: None) -> None:
+        self._waiting = [one for one in self._waiting if name not in one[1]]
+
+
+_promises: WeakKeyDictionary[Connection, _Promises] = WeakKeyDictionary()
+
+
+def _promises_of(conn: Connection) -> _Promises:
+    found = _promises.get(conn)
+    if found is None:
+        found = _promises[conn] = _Promises(conn)
+    return found
+
+
+def _open_savepoints(conn: Connection) -> set[str]:
+    """The savepoints that are open now; rolling back to one of them takes the submission with it."""
+    found, nested = set(), conn.get_nested_transaction()
+    while nested is not None:
+        found.add(getattr(nested, "_savepoint", ""))
+        nested = getattr(nested, "_previous_nested", None)
+    return found

@@ -1,0 +1,218 @@
+"""Files that are handed over for jobs: kept whole under their name, found again, and removed when no job needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from jobtrail.database.tables import jobs, units
+from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import FileInput, Outcome
+
+from . import input_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.store import Store
+
+UNCLAIMED = 86_400.0  # seconds after which an upload that no job took goes
+NAME_LIMIT = 200  # bytes
+_PART = ".part-"
+# A folder for each upload: its id, and the SHA-256 of what is in it.
+_KEPT = re.compile(r"(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(?P<sha256>[0-9a-f]{64})")
+_INCOMPLETE = (Outcome.PARTIAL.value, Outcome.ERROR.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload that is whole; ``id`` is what a submission names it by."""
+
+    id: str
+    file: FileInput
+
+
+def folder_of(settings: Settings, store: Store) -> Path:
+    """Where uploads are kept.
+
+    Raises: UsageError where that is not said and there is no database file beside which it could be.
+    """
+    if settings.upload_folder is not None:
+        return Path(settings.upload_folder).absolute()
+    database = store.database.path
+    if database is None:
+        message = "files cannot be uploaded: set upload_folder to a folder that the server and all workers see"
+        raise UsageError(message)
+    return Path(f"{database.absolute()}.uploads")
+
+
+class Incoming:
+    """An upload on its way: under a name of its own until it is whole, readable by its owner only."""
+
+    def __init__(self, folder: Path, name: str, limit: int) -> None:
+        """Begin one.
+
+        Raises: InvalidFile for a name that cannot be shown or would lead elsewhere; OSError.
+        """
+        self.name = plain_name(name)
+        self._folder = folder
+        self._limit = limit
+        self._id = new_id()
+        self._digest = hashlib.sha256()
+        self._size = 0
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._part = folder / f"{_PART}{self._id}"
+        self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+    def write(self, data: bytes) -> None:
+        """Take a piece.
+
+        Raises: TooLarge, OSError; nothing is left then.
+        """
+        self._size += len(data)
+        if self._size > self._limit:
+            self.abandon()
+            message = f"a file may have {self._limit:,} bytes; this one has more"
+            raise TooLarge(message)
+        self._digest.update(data)
+        try:
+            self._file.write(data)
+        except OSError:
+            self.abandon()
+            raise
+
+    def finish(self) -> Upload:
+        """It is whole: from now on it stands under its name."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sha256 = self._digest.hexdigest()
+        home = self._folder / f"{self._id}.{sha256}"
+        home.mkdir(mode=0o700)
+        self._part.replace(home / self.name)
+        for changed in (home, self._folder):
+            _sync(changed)
+        return Upload(self._id, FileInput(str(home / self.name), self._size, sha256, uploaded=True))
+
+    def abandon(self) -> None:
+        """Nothing of it is left."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+
+def plain_name(name: str) -> str:
+    """The name of a file without folders.
+
+    Raises: InvalidFile.
+    """
+    plain = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
+    if not plain.strip(".") or not plain.isprintable():
+        message = f"a file needs a name that can be shown; {name[:100]!r} is none"
+        raise InvalidFile(message)
+    if len(plain.encode()) > NAME_LIMIT:
+        message = f"the name of a file has at most {NAME_LIMIT} bytes; '{plain[:50]}…' has more"
+        raise InvalidFile(message)
+    return plain
+
+
+def find(folder: Path, upload: str) -> FileInput:
+    """An upload by its id.
+
+    Raises: NotFound.
+    """
+    for home in folder.glob(f"{upload}.*") if re.fullmatch(r"[0-9a-f-]{36}", upload) else ():
+        kept = _KEPT.fullmatch(home.name)
+        held = [one for one in home.iterdir() if one.is_file()]
+        if kept is not None and len(held) == 1:
+            return FileInput(str(held[0]), held[0].stat().st_size, kept["sha256"], uploaded=True)
+    message = f"there is no upload '{upload[:50]}' (one that no job has taken goes after a day)"
+    raise NotFound(message)
+
+
+def below(roots: Iterable[str], path: str) -> FileInput:
+    """A file of this server that may be named from outside: below one of the roots, wherever links lead.
+
+    Raises: InvalidFile, in the same words whether it is not allowed or not there.
+    """
+    allowed = [Path(root).absolute() for root in roots]
+    for root in allowed if path.isprintable() else ():
+        found = (root / path).resolve()
+        if found.is_relative_to(root.resolve()) and _is_file(found):
+            return input_files.inspect(found)
+    where = ", ".join(str(root) for root in allowed)
+    message = "no file of the server may be named here: upload it, or set input_roots"
+    if allowed:
+        message = f"'{path[:200]}' is no file below {where}"
+    raise InvalidFile(message)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, say
+        return False
+
+
+# -- what nobody needs any more ------------------------------------------------------------------------
+
+
+def sweep(store: Store, settings: Settings) -> int:
+    """Remove uploads that no job has taken, and those that no job needs any more; how many.
+
+    A job needs its upload as long as its row is kept, and until its unit is complete.
+    """
+    try:
+        folder = folder_of(settings, store)
+    except UsageError:
+        return 0
+    if not folder.is_dir():
+        return 0
+    old = [one for one in folder.iterdir() if _age(one) > UNCLAIMED]
+    kept = {one: found["sha256"] for one in old if (found := _KEPT.fullmatch(one.name)) is not None}
+    with store.read() as conn:
+        needed = _needed(conn, kept) if kept else set()
+    gone = [one for one in old if one.name.startswith(_PART) or (one in kept and one not in needed)]
+    for one in gone:
+        shutil.rmtree(one, ignore_errors=True) if one.is_dir() else one.unlink(missing_ok=True)
+    return len(gone)
+
+
+def _needed(conn: Connection, kept: dict[Path, str]) -> set[Path]:
+    """Those whose unit is not complete, or whose job is still told of."""
+    rows = conn.execute(
+        select(units.c.unit, units.c.sha256, units.c.outcome).where(units.c.sha256.in_(set(kept.values())))
+    ).all()
+    incomplete = {row.sha256 for row in rows if row.outcome in _INCOMPLETE}
+    told: list[str] = []
+    for row in rows:
+        told += conn.execute(select(jobs.c.file).where(jobs.c.unit == row.unit, jobs.c.file.is_not(None))).scalars()
+    return {home for home, sha256 in kept.items() if sha256 in incomplete or any(home.name in one for one in told)}
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
+
+
+def _sync(folder: Path) -> None:
+    """A new name is on the disk only when its folder is."""
+    with suppress(OSError):  # not everywhere can a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,1 @@
+"""The database: connection, dialects, writer, tables, clock, wake-up, leases and migrations."""

@@ -1,0 +1,1 @@
+"""Alembic environment of the schema; called by `jobtrail.database.migration` only."""

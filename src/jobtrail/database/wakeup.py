@@ -1,0 +1,202 @@
+"""Waking workers after a commit: a hint, never the truth, which is found by polling.
+
+In this process a callback; on PostgreSQL NOTIFY and LISTEN; on SQLite a datagram socket for each listener
+in a folder beside the database file, because polling the file or watching it is slower or too early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from .connection import Database
+
+CHANNEL = "jobtrail_wake"
+WORK, DEAD, SUSPECT, SCHEDULES, QUEUES = "work", "dead", "suspect", "schedules", "queues"
+Words = frozenset[str]
+Callback = Callable[[Words], None]
+
+
+class Listener(Protocol):
+    """Calls back, from a thread of its own, when another process has something to do for us."""
+
+    def start(self) -> None:
+        """Begin to listen."""
+
+    def stop(self) -> None:
+        """End within a second."""
+
+
+class Wake:
+    """What a process does after commits that made work due."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._callbacks: list[Callback] = []
+        self._said = threading.local()
+        self._sender: _Datagrams | None = None
+
+    def subscribe(self, callback: Callback) -> None:
+        """Call back in this process, from the committing thread, with what was said; must return at once."""
+        self._callbacks.append(callback)
+
+    def unsubscribe(self, callback: Callback) -> None:
+        """No more calls."""
+        with contextlib.suppress(ValueError):
+            self._callbacks.remove(callback)
+
+    def need(self, word: str = WORK) -> None:
+        """Said inside a write: that it makes work due (a suspect: SUSPECT), or that a worker is dead. The thread that commits it tells."""
+        said: set[str] | None = getattr(self._said, "words", None)
+        if said is None:
+            self._said.words = {word}
+        else:
+            said.add(word)
+
+    def after_commit(self, conn: Any) -> None:
+        """Tell whoever listens; errors are of no consequence."""
+        said: set[str] | None = getattr(self._said, "words", None)
+        if not said:
+            return
+        words = frozenset(said)
+        said.clear()
+        for callback in list(self._callbacks):
+            callback(words)
+        with contextlib.suppress(Exception):
+            self._tell_others(conn, ",".join(sorted(words)))
+
+    def _tell_others(self, conn: Any, text: str) -> None:
+        if self._database.is_sqlite:
+            if self._sender is None:
+                self._sender = _Datagrams(_folder(self._database))
+            self._sender.send(text.encode())
+        elif conn is not None:
+            conn.exec_driver_sql(f"NOTIFY {CHANNEL}, '{text}'")
+
+    def listener(self, callback: Callback) -> Listener:
+        """A listener for what other processes say."""
+        if self._database.is_sqlite:
+            return _DatagramListener(_folder(self._database), callback)
+        return _NotifyListener(self._database, callback)
+
+
+def _words(text: str) -> Words:
+    return frozenset(word for word in text.split(",") if word) or frozenset({WORK})
+
+
+def _folder(database: Database) -> Path:
+    path = database.path
+    if path is None:  # pragma: no cover - guarded by normalise()
+        message = "a SQLite database has a file"
+        raise RuntimeError(message)
+    return path.with_name(path.name + "-wake")
+
+
+class _Datagrams:
+    """Sends a word to every socket in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket: socket.socket | None = None
+        self._pid = 0
+
+    def send(self, text: bytes) -> None:
+        if not hasattr(socket, "AF_UNIX") or not self._folder.is_dir():
+            return
+        if self._socket is None or self._pid != os.getpid():
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+            self._pid = os.getpid()
+        for entry in os.scandir(self._folder):
+            try:
+                self._socket.sendto(text, entry.path)
+            except ConnectionRefusedError:
+                # Nobody is bound to it any more: its process has died.
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()
+            except OSError:
+                continue
+
+
+class _DatagramListener:
+    def __init__(self, folder: Path, callback: Callback) -> None:
+        self._folder = folder
+        self._callback = callback
+        self._stopping = threading.Event()
+        self._socket: socket.socket | None = None
+        self._name = ""
+
+    def start(self) -> None:
+        if not hasattr(socket, "AF_UNIX"):
+            return
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._name = str(self._folder / uuid4().hex[:12])
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.bind(self._name)
+        except OSError:
+            self._socket = None  # a folder that cannot be written, a path too long: polling goes on
+            return
+        self._socket.settimeout(0.5)
+        threading.Thread(target=self._listen, args=(self._socket,), name="jobtrail-wake", daemon=True).start()
+
+    def _listen(self, sock: socket.socket) -> None:
+        self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
+        while not self._stopping.is_set():
+            try:
+                said = sock.recv(256)
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            self._callback(_words(said.decode(errors="replace")))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+            with contextlib.suppress(OSError):
+                Path(self._name).unlink()
+            with contextlib.suppress(OSError):
+                self._folder.rmdir()
+
+
+class _NotifyListener:
+    """LISTEN on a connection of its own; an outage is waited out, since polling goes on anyway."""
+
+    def __init__(self, database: Database, callback: Callback) -> None:
+        self._database = database
+        self._callback = callback
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="jobtrail-wake", daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._listen()
+            except Exception:
+                self._stopping.wait(1.0)
+
+    def _listen(self) -> None:
+        with contextlib.closing(self._database.engine.raw_connection()) as pooled:
+            pooled.detach()
+            driver: Any = pooled.dbapi_connection
+            driver.execute(f"LISTEN {CHANNEL}")
+            self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
+            while not self._stopping.is_set():
+                heard = [note.payload for note in driver.notifies(timeout=0.5, stop_after=1)]
+                if heard:
+                    self._callback(_words(",".join(heard)))
+
+    def stop(self) -> None:
+        self._stopping.set()

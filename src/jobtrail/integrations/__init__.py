@@ -1,0 +1,1 @@
+"""Integrations with systems of others, each in one file."""

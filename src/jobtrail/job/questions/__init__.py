@@ -1,0 +1,1 @@
+"""Questions: schema, mapping and validation of what a person answers."""

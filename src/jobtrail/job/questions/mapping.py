@@ -1,0 +1,431 @@
+"""Which column of a source feeds which field: what is there, what is wanted, what is proposed, and whether an answer will do."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from itertools import islice, pairwise
+from typing import Any
+
+from jobtrail.errors import InvalidOption
+
+from .schema import is_model, resolved, schema_of, schema_of_model, words_of
+from .validation import Schema, listed, path_of, printable, shown
+
+MOST_COLUMNS = 500
+MOST_TARGETS = 200
+LONGEST_NAME = 200
+SAMPLES = 3
+SAMPLE_LENGTH = 60
+ROWS_READ = 20
+SCHEMA_LIMIT = 65_536
+
+Column = dict[str, Any]
+Target = dict[str, Any]
+
+EQUAL, LIKELY, POSSIBLE = 0.9, 0.75, 0.6
+_COMPARED = 60  # characters of a name that are compared
+_CANDIDATES = 8  # columns for each target that are compared letter by letter
+_HUMP = re.compile(r"(?<=[a-z0-9а-яё])(?=[A-ZА-ЯЁ])")
+_NUMERIC = re.compile(r"\s*[-+]?[0-9][0-9\s.,']*[%€$]?\s*")
+_NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", "—", "?"})
+_SHORT_FORMS = {
+    "acct": "account",
+    "addr": "address",
+    "amt": "amount",
+    "arr": "arrival",
+    "avg": "average",
+    "cat": "category",
+    "cnt": "count",
+    "curr": "currency",
+    "dep": "departure",
+    "desc": "description",
+    "dest": "destination",
+    "dt": "date",
+    "img": "image",
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "max": "maximum",
+    "mfg": "manufacturer",
+    "mfr": "manufacturer",
+    "min": "minimum",
+    "msg": "message",
+    "mth": "month",
+    "nbr": "number",
+    "no": "number",
+    "nr": "number",
+    "num": "number",
+    "org": "organization",
+    "pct": "percent",
+    "phone": "telephone",
+    "pos": "position",
+    "qty": "quantity",
+    "ref": "reference",
+    "src": "source",
+    "tel": "telephone",
+    "temp": "temperature",
+    "ts": "timestamp",
+    "usr": "user",
+    "val": "value",
+    "wt": "weight",
+    "yr": "year",
+}
+_FILLERS = frozenset({"of", "the"})
+
+
+# -- what is there -----------------------------------------------------------------------------------
+
+
+def columns_of(columns: Any) -> list[Column]:
+    """The columns of a source as ``{"name", "samples"}``, with up to three short samples each.
+
+    ``columns`` is a list of names, a dict from name to samples, or a list of rows (dicts, as ``csv.DictReader`` gives
+    them; the first 20 are looked at). Names stay as they are, because the job looks its columns up by them. Columns
+    without a name are left out: nothing could be said about them.
+
+    Raises: InvalidOption where there is no column, more than 500, a name twice, or one above 200 characters.
+    """
+    pairs = list(_pairs(columns))
+    seen: dict[str, int] = {}
+    found: list[Column] = []
+    for index, (name, samples) in enumerate(pairs, start=1):
+        if not isinstance(name, str):
+            message = f"the name of column {index} must be a text; it is {printable(repr(name)[:80])}"
+            raise InvalidOption(message)
+        if not name.strip():
+            continue
+        if len(name) > LONGEST_NAME:
+            message = f"the name of column {index} has {len(name):,} characters, at most {LONGEST_NAME} can be shown: {shown(name)}"
+            raise InvalidOption(message)
+        if name in seen:
+            message = f"columns {seen[name]} and {index} are both called {shown(name)}; give them different names"
+            raise InvalidOption(message)
+        seen[name] = index
+        found.append({"name": name, "samples": _samples(samples)})
+    if not found:
+        raise InvalidOption("there is no column with a name, so there is nothing to map")
+    return found
+
+
+def _pairs(columns: Any) -> Iterator[tuple[Any, list[Any]]]:
+    if isinstance(columns, Mapping):
+        _check_count(len(columns))
+        for name, samples in columns.items():
+            one = isinstance(samples, (str, bytes)) or not isinstance(samples, Iterable)
+            yield name, [samples] if one else list(islice(samples, ROWS_READ))
+        return
+    if isinstance(columns, (str, bytes, Iterator)) or not isinstance(columns, Iterable):
+        message = (
+            "columns must be a list of names, a dict from name to samples, or a list of the first rows as dicts "
+            f"(an iterator would lose its rows to the question); it is {printable(repr(columns)[:80])}"
+        )
+        raise InvalidOption(message)
+    members = list(islice(columns, MOST_COLUMNS + 1))
+    if members and isinstance(members[0], Mapping):
+        yield from _pairs(_turned(members[:ROWS_READ]))
+        return
+    _check_count(len(columns) if isinstance(columns, Sized) else len(members))
+    for name in members:
+        yield name, []
+
+
+def _turned(rows: list[Any]) -> dict[str, list[Any]]:
+    """Rows as columns. What ``csv.DictReader`` puts under None (cells beyond the header) has no name."""
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        if not isinstance(row, Mapping):
+            message = f"the rows must all be dicts; one is {printable(repr(row)[:80])}"
+            raise InvalidOption(message)
+        _check_count(len(row))
+        for name, value in row.items():
+            if name is not None:
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_COLUMNS:
+        message = f"there are {count:,} columns; at most {MOST_COLUMNS} can be mapped by a person"
+        raise InvalidOption(message)
+
+
+def _samples(values: list[Any]) -> list[str]:
+    found: list[str] = []
+    for value in values:
+        text = _sample(value)
+        if text and text not in found:
+            found.append(text)
+        if len(found) == SAMPLES:
+            break
+    return found
+
+
+def _sample(value: Any) -> str:
+    """A value as a person may see it: one short line."""
+    if value is None:
+        return ""
+    try:
+        text = str(value)[: 4 * SAMPLE_LENGTH].strip()
+    except Exception:
+        return type(value).__name__
+    text = printable(" ".join(text.split()))
+    return text if len(text) <= SAMPLE_LENGTH else f"{text[: SAMPLE_LENGTH - 1]}…"
+
+
+# -- what is wanted ----------------------------------------------------------------------------------
+
+
+def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
+    """The fields that want a column: ``{"name", "type", "required", "title", "description", "synonyms"}``.
+
+    ``given`` is a pydantic model class or a JSON schema whose properties are the fields. Other names of a field are
+    declared by ``"x-synonyms": [...]`` in the schema (``json_schema_extra`` in a model) or by an alias of the model.
+
+    Raises: InvalidOption where there are no properties, or more than 200; TooLarge above ``limit`` bytes.
+    """
+    schema = schema_of(schema_of_model(given, by_alias=False) if is_model(given) else given, limit)
+    aliases = _aliases(given) if is_model(given) else {}
+    properties = resolved(schema, schema).get("properties") or {}
+    if not 1 <= len(properties) <= MOST_TARGETS:
+        message = f"the schema of a mapping must have 1 to {MOST_TARGETS} properties, the fields that want a column; it has {len(properties)}"
+        raise InvalidOption(message)
+    required = resolved(schema, schema).get("required", [])
+    return [
+        _target(name, resolved(part, schema), name in required, aliases.get(name, []))
+        for name, part in properties.items()
+    ]
+
+
+def _target(name: str, part: Schema, required: bool, aliases: list[str]) -> Target:
+    synonyms = part.get("x-synonyms", [])
+    if not isinstance(synonyms, list) or not all(isinstance(one, str) for one in synonyms):
+        message = (
+            f"x-synonyms of the field {shown(name)} must be a list of texts; it is {printable(repr(synonyms)[:80])}"
+        )
+        raise InvalidOption(message)
+    return {
+        "name": name,
+        "type": words_of(part),
+        "required": required,
+        "title": part.get("title"),
+        "description": part.get("description"),
+        "synonyms": list(dict.fromkeys([*synonyms, *aliases])),
+    }
+
+
+def _aliases(model: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, field in model.model_fields.items():
+        validation = field.validation_alias
+        every = [field.alias, *getattr(validation, "choices", [validation])]
+        found[name] = [one for one in every if isinstance(one, str) and one != name]
+    return found
+
+
+# -- what is proposed --------------------------------------------------------------------------------
+
+
+def propose(columns: list[Column], targets: list[Target]) -> dict[str, str | None]:
+    """For each target the column whose name is most like one of its names, or None where none is like it.
+
+    Each column at most once. Equal names come first, and of those as many as can be had together; then what is
+    likely, then what is possible. The same input gives the same proposal.
+    """
+    names = [column["name"] for column in columns]
+    places = {name: index for index, name in enumerate(names)}
+    taken = {index: places[target["name"]] for index, target in enumerate(targets) if target["name"] in places}
+    scores = sorted(_scores(columns, targets).items(), key=lambda pair: (-pair[1], pair[0]))
+    for least in (EQUAL, LIKELY, POSSIBLE):
+        used = set(taken.values())
+        taken |= _matched(
+            [
+                (target, column)
+                for (target, column), score in scores
+                if score >= least and target not in taken and column not in used
+            ]
+        )
+    return {target["name"]: names[taken[index]] if index in taken else None for index, target in enumerate(targets)}
+
+
+def _matched(pairs: list[tuple[int, int]]) -> dict[int, int]:
+    """A column for as many targets as can be: the better pairs first, then others make room where that helps one more."""
+    wishes: dict[int, list[int]] = {}
+    owners: dict[int, int] = {}
+    for target, column in pairs:
+        wishes.setdefault(target, []).append(column)
+        if column not in owners and target not in owners.values():
+            owners[column] = target
+
+    def give(target: int, tried: set[int]) -> bool:
+        for column in wishes[target]:
+            if column not in tried:
+                tried.add(column)
+                if column not in owners or give(owners[column], tried):
+                    owners[column] = target
+                    return True
+        return False
+
+    for target in wishes:
+        if target not in owners.values():
+            give(target, set())
+    return {target: column for column, target in owners.items()}
+
+
+def _scores(columns: list[Column], targets: list[Target]) -> dict[tuple[int, int], float]:
+    """How alike target and column are, for the pairs that are worth a look. A later synonym counts a little less."""
+    names = [_name_of(column["name"]) for column in columns]
+    found: dict[tuple[int, int], float] = {}
+    for row, target in enumerate(targets):
+        every = [target["name"], *target.get("synonyms", []), target.get("title") or ""]
+        for rank, name in enumerate(_name_of(text) for text in dict.fromkeys(every) if text):
+            for index in _nearest(name, names):
+                score = _likeness(name, names[index]) - min(rank, 9) / 1_000
+                if score < EQUAL:
+                    score -= _doubt(columns[index], target)
+                found[row, index] = max(score, found.get((row, index), 0.0))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name taken apart: ``tailNum`` and ``TAIL_NO.`` have the same words."""
+
+    text: str
+    words: tuple[str, ...]
+    joined: str
+    whole: str  # joined, with its short forms written out
+    letters: frozenset[str]  # two at a time
+
+
+def _name_of(text: str) -> _Name:
+    split = _HUMP.sub(" ", text[:LONGEST_NAME])
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", split) if not unicodedata.combining(sign))
+    words = re.findall(r"[^\W_]+", plain.casefold())
+    joined = "".join(words)
+    whole = [_SHORT_FORMS.get(word, word) for word in words]
+    kept = tuple(word for word in whole if word not in _FILLERS) or tuple(whole)
+    return _Name(text, kept, joined, "".join(kept)[:LONGEST_NAME], frozenset(map("".join, pairwise(joined))))
+
+
+def _nearest(name: _Name, names: list[_Name]) -> list[int]:
+    """The few columns that are worth a closer look: equal names, then the same words, then the same letters."""
+    words = set(name.words)
+
+    def rough(other: _Name) -> tuple[float, float]:
+        alike = 2 * len(name.letters & other.letters) / (len(name.letters) + len(other.letters) or 1)
+        return _equality(name, other), alike + len(words.intersection(other.words))
+
+    return sorted(range(len(names)), key=lambda index: rough(names[index]), reverse=True)[:_CANDIDATES]
+
+
+def _equality(one: _Name, other: _Name) -> float:
+    """1 for the same name, from 0.9 for one that differs in case, signs, accents, short forms or order; else 0."""
+    if one.text == other.text:
+        return 1.0
+    if not one.words or not other.words:
+        return 0.0
+    if one.joined == other.joined:
+        return 0.99
+    if one.whole == other.whole:
+        return 0.97
+    return 0.93 if sorted(one.words) == sorted(other.words) else 0.0
+
+
+def _likeness(one: _Name, other: _Name) -> float:
+    """How alike two names are, from 0 to 1; only equal ones come to 0.9."""
+    if (equal := _equality(one, other)) or not one.words or not other.words:
+        return equal
+    held = max(_held(set(one.words), set(other.words)), _held(_stems(one), _stems(other)) - 0.03)
+    return max(held, 0.88 * _spelling(one.whole[:_COMPARED], other.whole[:_COMPARED]))
+
+
+def _held(one: set[str], other: set[str]) -> float:
+    """All words of one name stand in the other: ``engine`` in ``Engine Type``."""
+    shared = one & other
+    return 0.6 + 0.25 * len(shared) / len(one | other) if shared and shared in (one, other) else 0.0
+
+
+def _stems(name: _Name) -> set[str]:
+    return {word.removesuffix("s") if len(word) > 3 else word for word in name.words}
+
+
+def _spelling(one: str, other: str) -> float:
+    """How much of the letters is the same; the beginning of a word stands for it. Below four letters nothing is."""
+    if min(len(one), len(other)) < 4:
+        return 0.0
+    if one.startswith(other) or other.startswith(one):
+        return 0.9
+    return SequenceMatcher(None, min(one, other), max(one, other), autojunk=False).ratio()
+
+
+def _doubt(column: Column, target: Target) -> float:
+    """What the samples say against a pair: none is a number where one is wanted; a little, if all are where text is."""
+    samples = [sample for sample in column.get("samples", ()) if sample.casefold() not in _NOTHING]
+    numbers = sum(_NUMERIC.fullmatch(sample) is not None for sample in samples)
+    if samples and not numbers and "number" in target["type"]:
+        return 0.2
+    return 0.02 if samples and numbers == len(samples) and target["type"] == "text" else 0.0
+
+
+# -- whether an answer will do -----------------------------------------------------------------------
+
+
+def answer_schema(columns: list[Column], targets: list[Target]) -> Schema:
+    """The JSON schema of a mapping's answer: for each target the name of a column, or null where it is not required."""
+    column = {"$ref": "#/$defs/column"}
+    properties: Schema = {}
+    for target in targets:
+        wording = {key: target[key] for key in ("title", "description") if target.get(key)}
+        form = column if target["required"] else {"anyOf": [column, {"type": "null"}]}
+        properties[target["name"]] = {**wording, **form}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [target["name"] for target in targets if target["required"]],
+        "additionalProperties": False,
+        "$defs": {"column": {"enum": [column["name"] for column in columns]}},
+    }
+
+
+def check_mapping(detail: Mapping[str, Any], answer: Any) -> dict[str, str]:
+    """What is wrong with a mapping, by the path of the target; {} when it will do.
+
+    ``detail`` has ``columns`` and ``targets``. Wrong are: a required target without a column, a target or a column
+    that there is not, a column that is used twice.
+    """
+    if not isinstance(answer, Mapping):
+        return {"$": f"must be an object that names a column for each field; it is {shown(answer)}"}
+    columns = {column["name"]: None for column in detail["columns"]}
+    targets = {target["name"]: target for target in detail["targets"]}
+    found: dict[str, str] = {}
+    users: dict[str, str] = {}
+    for name, column in answer.items():
+        if problem := _problem(name, column, columns, targets, users):
+            found[path_of([name])] = problem
+    for name, target in targets.items():
+        if target["required"] and answer.get(name) is None:
+            found.setdefault(path_of([name]), "is required: name the column that it is in")
+    return dict(islice(found.items(), 50))
+
+
+def _problem(
+    name: str, column: Any, columns: dict[str, None], targets: dict[str, Target], users: dict[str, str]
+) -> str:
+    if name not in targets:
+        return f"is not asked for; the fields are {listed(targets)}"
+    if column is None:
+        return ""
+    if not isinstance(column, str):
+        return f"must be the name of a column, or null for none; it is {shown(column)}"
+    if column not in columns:
+        near = get_close_matches(column[:LONGEST_NAME], list(columns), n=1)
+        meant = f"; did you mean {shown(near[0])}?" if near else f"; the columns are {listed(columns)}"
+        return f"there is no column {shown(column)}{meant}"
+    first = users.setdefault(column, name)
+    return (
+        "" if first == name else f"the column {shown(column)} is used for {shown(first)} already; each can be used once"
+    )

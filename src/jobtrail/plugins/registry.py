@@ -1,0 +1,252 @@
+"""The plug-ins of one application: found or handed in, mounted under their names, and left out when they are broken."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from jobtrail.errors import InvalidOption
+from jobtrail.job.failure import describe
+from jobtrail.job.task import Task, Tasks
+from jobtrail.worker.middleware import Middleware, declared_options
+
+from .discovery import Candidate, installed
+from .plugin import Channel, Command, Plugin, Route
+
+AUTO = "auto"
+_log = logging.getLogger("jobtrail.plugins")
+
+Prepare = Callable[[Task, Iterable[str]], Task]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A plug-in that was found and is left out, and why."""
+
+    name: str
+    package: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """A plug-in that belongs to the application, with its tasks as they are registered there."""
+
+    plugin: Plugin
+    package: str | None
+    version: str | None
+    tasks: tuple[Task, ...]
+
+    @property
+    def name(self) -> str:
+        """Under which all of it stands."""
+        return self.plugin.name
+
+
+class Plugins(Mapping[str, Mounted]):
+    """The plug-ins of an application by name. Those of entry points are looked for when somebody first asks.
+
+    ``wanted`` is "auto" (all that are installed), or the plug-ins that the program hands in, perhaps with "auto" among them.
+    ``prepare`` is asked for each task before it is registered. What is handed in and cannot be mounted is the program's own
+    mistake and raises; what was found and cannot be mounted is left out, logged, and kept in `broken`.
+
+    Raises: InvalidOption.
+    """
+
+    def __init__(self, tasks: Tasks, prepare: Prepare, wanted: str | Iterable[Plugin | str] = AUTO) -> None:
+        self._tasks = tasks
+        self._prepare = prepare
+        self._lock = threading.RLock()
+        self._mounted: dict[str, Mounted] = {}
+        self._broken: list[Broken] = []
+        self._looks = False
+        for one in _listed(wanted):
+            if one == AUTO:
+                self._looks = True
+            else:
+                self._mount(Candidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
+        self._own = frozenset(self._mounted)
+
+    # -- what there is -------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Mounted:
+        """The plug-in of this name."""
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names, in the order in which they were mounted."""
+        return iter(list(self._all()))
+
+    def __len__(self) -> int:
+        """How many are mounted."""
+        return len(self._all())
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """Those that were found and are left out."""
+        self._all()
+        return tuple(self._broken)
+
+    def middleware(self) -> list[Middleware]:
+        """What stands around all tasks of the application."""
+        layers = [layer for one in self.values() for layer in one.plugin.layers]
+        return [layer.function for layer in layers if layer.scope == "application"]
+
+    def schedules(self) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
+        """(plug-in, name of the task, rule, keywords) of each schedule."""
+        for one in self.values():
+            for schedule in one.plugin.schedules:
+                yield one.name, schedule.task, schedule.rule, schedule.options
+
+    def channels(self) -> Iterator[tuple[str, Channel]]:
+        """Each channel with its whole name, ``<plug-in>.<channel>``."""
+        for one in self.values():
+            for channel in one.plugin.channels.values():
+                yield f"{one.name}.{channel.name}", channel
+
+    def routes(self) -> Iterator[tuple[str, Route]]:
+        """(plug-in, route); the addresses stand below one of the plug-in's own."""
+        for one in self.values():
+            for route in one.plugin.routes.values():
+                yield one.name, route
+
+    def commands(self) -> Iterator[tuple[str, Command]]:
+        """(plug-in, command)."""
+        for one in self.values():
+            for command in one.plugin.commands.values():
+                yield one.name, command
+
+    # -- how they come in ----------------------------------------------------------------------------
+
+    def give_way(self, task: Task) -> None:
+        """The application registers this task itself: a plug-in that was found and has one of its names is left out."""
+        names = {task.name, *task.aliases}
+        with self._lock:
+            for one in list(self._mounted.values()):
+                taken = {name for own in one.tasks for name in (own.name, *own.aliases)} & names
+                if taken and one.name not in self._own:
+                    self._unmount(one)
+                    self._leave_out(one.name, one.package, f"the application has a task '{min(taken)}' of its own")
+
+    def load(self) -> None:
+        """Look for the installed ones, once.
+
+        Raises: InvalidOption for what is set from outside for a task and cannot be.
+        """
+        self._all()
+
+    def _all(self) -> dict[str, Mounted]:
+        with self._lock:
+            if self._looks:
+                self._looks = False  # first, so that a plug-in that asks at its import gets what there is
+                try:
+                    self._look()
+                except BaseException:
+                    self._looks = True
+                    raise
+            return self._mounted
+
+    def _look(self) -> None:
+        self._broken.clear()
+        for name in [name for name in self._mounted if name not in self._own]:
+            self._unmount(self._mounted[name])
+        for candidate in _candidates():
+            try:
+                self._mount(candidate)
+            except (KeyboardInterrupt, SettingRefused):
+                raise
+            except BaseException as error:  # also one that calls exit
+                self._leave_out(candidate.name, candidate.package, _reason(error))
+
+    def _mount(self, candidate: Candidate) -> None:
+        plugin = candidate.load()
+        _check(plugin, candidate)
+        if plugin.name in self._mounted:
+            first = self._mounted[plugin.name]
+            message = f"another plug-in is called '{plugin.name}' already{_of(first.package)}"
+            raise InvalidOption(message)
+        tasks = tuple(self._prepared(plugin, task) for task in plugin.sealed_tasks())
+        try:
+            for task in tasks:
+                self._tasks.add(task)
+        except BaseException:
+            for task in tasks:
+                self._tasks.remove(task)
+            raise
+        version = plugin.version or candidate.version
+        self._mounted[plugin.name] = Mounted(plugin, candidate.package, version, tasks)
+
+    def _prepared(self, plugin: Plugin, task: Task) -> Task:
+        declared = declared_options([*task.middleware, *(layer.function for layer in plugin.layers)])
+        try:
+            return self._prepare(task, declared)
+        except InvalidOption as error:
+            raise SettingRefused(str(error)) from None
+
+    def _unmount(self, one: Mounted) -> None:
+        del self._mounted[one.name]
+        for task in one.tasks:
+            self._tasks.remove(task)
+
+    def _leave_out(self, name: str, package: str | None, reason: str) -> None:
+        self._broken.append(Broken(name, package, reason))
+        _log.warning("the plug-in '%s'%s is left out: %s", name, _of(package), reason)
+
+    def __repr__(self) -> str:
+        """As a person reads it."""
+        return f"<plug-ins {', '.join(self._mounted) or 'none'}>"
+
+
+def _listed(wanted: Any) -> list[Any]:
+    if isinstance(wanted, (str, Plugin)):
+        return [wanted]
+    if isinstance(wanted, Iterable):
+        return list(wanted)
+    message = f"plugins must be 'auto', a list of plug-ins, or () for none; it is {wanted!r}"
+    raise InvalidOption(message)
+
+
+def _itself(one: Any) -> Any:
+    return one
+
+
+class SettingRefused(InvalidOption):
+    """What was set from outside for a task of a plug-in cannot be: not the plug-in's fault, and never passed over."""
+
+
+def _check(plugin: Any, candidate: Candidate) -> None:
+    if not isinstance(plugin, Plugin):
+        message = f"{plugin!r:.200} is a {type(plugin).__name__}, not a Plugin"
+        raise InvalidOption(message)
+    if plugin.name != candidate.name:
+        message = f"its entry point is called '{candidate.name}' and the plug-in '{plugin.name}': give both one name"
+        raise InvalidOption(message)
+
+
+def _candidates() -> list[Candidate]:
+    try:
+        return installed()
+    except Exception as error:
+        reason = _reason(error)
+
+        def fail() -> Any:
+            raise InvalidOption(reason)
+
+        return [Candidate("?", None, None, fail)]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, InvalidOption):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"it calls exit ({error.code!s:.100}) when it is imported"
+    failure = describe(error)
+    return f"{failure.type}: {failure.message}" if failure.message else failure.type
+
+
+def _of(package: str | None) -> str:
+    return f" (package {package})" if package else ""

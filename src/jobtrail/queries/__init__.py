@@ -1,0 +1,1 @@
+"""Queries: everything that people read."""

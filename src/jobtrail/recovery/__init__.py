@@ -1,0 +1,1 @@
+"""Recovery: heartbeat, liveness, upkeep, spool and orphaned bodies."""

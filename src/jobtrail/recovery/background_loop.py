@@ -1,0 +1,91 @@
+"""Chores: the loops of a worker, each a thread around one method, that do not die in silence."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST_BACK_OFF = 10.0  # seconds
+_log = logging.getLogger("jobtrail.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a chore stands: seconds since its last completed pass, what its last failure was, and whether it is late."""
+
+    name: str
+    since_last_pass: float
+    failing: str | None
+    late: bool
+
+
+class Chore:
+    """Repeats ``turn`` every ``interval`` seconds, or sooner when woken.
+
+    A turn that raises is logged once for each new reason and repeated with a growing pause; whatever it
+    raises, the chore goes on until it is stopped.
+    """
+
+    def __init__(self, name: str, turn: Callable[[], Any], interval: float, *, late_after: float | None = None) -> None:
+        self.name = name
+        self.interval = interval
+        self._turn = turn
+        self._late_after = late_after or 3 * interval + 5
+        self._wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._last_pass = time.monotonic()
+        self._failing: str | None = None
+
+    def start(self) -> None:
+        """Begin, with a first turn at once."""
+        self._last_pass = time.monotonic()
+        self._thread = threading.Thread(target=self._repeat, name=f"jobtrail-{self.name}", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Have a turn now."""
+        self._wanted.set()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End after the current turn."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def health(self) -> Health:
+        """How it stands now."""
+        since = time.monotonic() - self._last_pass
+        return Health(self.name, since, self._failing, since > self._late_after)
+
+    def _repeat(self) -> None:
+        pause = self.interval
+        while not self._stopping.is_set():
+            self._wanted.clear()
+            pause = self._pass(pause)
+            self._wanted.wait(pause)
+
+    def _pass(self, pause: float) -> float:
+        try:
+            self._turn()
+        except BaseException as error:
+            self._tell(error)
+            return min(LONGEST_BACK_OFF, max(self.interval, pause * 1.5))
+        if self._failing is not None:
+            _log.warning("%s works again", self.name)
+        self._failing = None
+        self._last_pass = time.monotonic()
+        return self.interval
+
+    def _tell(self, error: BaseException) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        if reason != self._failing:
+            _log.warning("%s failed and is repeated: %s", self.name, reason)
+        self._failing = reason

@@ -1,0 +1,58 @@
+"""Running jobs past their deadline, whose own worker does not act (its loop is blocked, say): any process asks them to stop."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobtrail.commands.rerun import subject
+from jobtrail.job import transitions
+from jobtrail.job.model import Status, StopCause
+from jobtrail.store import deadlines, events, jobs
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import JobRow
+    from jobtrail.store import Store
+
+MARGIN = 2.0  # seconds past a deadline; its own worker would have acted by then
+WATCHED = 2.0  # seconds for which it must have stood unmoved before us, whatever the clocks say
+
+
+class Overdue:
+    """Remembers which deadlines it has seen passed, and since when by its own monotonic clock.
+
+    Who could not write for a while (an outage, a machine that slept) gets the time to move its deadline first.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seen: dict[tuple[str, int, datetime | None], float] = {}
+
+    def run_once(self, monotonic: float) -> int:
+        """One turn; how many jobs were asked to stop."""
+        with self._store.read() as conn:
+            rows = deadlines.passed(conn, self._store.now() - timedelta(seconds=MARGIN))
+        keys = {(row.id, row.run_no, row.deadline_at): row for row in rows}
+        self._seen = {key: self._seen.get(key, monotonic) for key in keys}
+        due = [row for key, row in keys.items() if monotonic - self._seen[key] >= WATCHED]
+        return sum(self._store.write(partial(self._stop, row), key=row.id) for row in due)
+
+    def _stop(self, seen: JobRow, conn: Connection) -> bool:
+        row = jobs.get(conn, seen.id, lock=True)
+        if row is None or row.status is not Status.RUNNING or row.run_no != seen.run_no:
+            return False
+        if row.deadline_at != seen.deadline_at or row.deadline_at is None:
+            return False
+        now, cause = self._store.now(), StopCause(row.deadline_cause or "timeout")
+        over = (now - row.deadline_at).total_seconds()
+        told = f"over its {cause} limit for {over:.0f} s, and its worker did not stop it"
+        dialect = self._store.dialect
+        line = events.note(row.id, now, "stuck", run_no=row.run_no, actor=transitions.UPKEEP, reason=told)
+        events.append(conn, dialect, [line])
+        move = transitions.stop_requested(subject(row), now, cause=cause, actor=transitions.UPKEEP, reason=f"{cause} limit")
+        return not jobs.apply(conn, dialect, [move], now)

@@ -1,0 +1,69 @@
+"""What may be forgotten: old jobs, uploads that nobody needs, workers of last week; once an hour, in every worker.
+
+A chore of its own, for a first pass over many old jobs takes long, and those that died must not wait for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from jobtrail.commands import uploads
+from jobtrail.store import retention, workers
+
+from .background_loop import Chore
+
+if TYPE_CHECKING:
+    from jobtrail.config import Settings
+    from jobtrail.store import Store
+
+    from .background_loop import Health
+
+EVERY = 3600.0  # seconds
+FIRST_AFTER = 60.0  # not in the first minute, when all processes start
+WORKERS_KEPT = timedelta(days=7)
+
+
+class Forgetting:
+    """Removes what the settings keep no longer, from `start` to `stop`."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._due = time.monotonic() + FIRST_AFTER
+        self._stopping = threading.Event()
+        # A pass may take as long as there is something to remove; that it has not ended is no sign of trouble.
+        self._chore = Chore("retention", self.run_once, FIRST_AFTER, late_after=float("inf"))
+
+    def start(self) -> None:
+        """Begin."""
+        self._chore.start()
+
+    def stop(self) -> None:
+        """End after the chunk at hand."""
+        self._stopping.set()
+        self._chore.stop()
+
+    def health(self) -> Health:
+        """How it stands."""
+        return self._chore.health()
+
+    def run_once(self, monotonic: float | None = None) -> bool:
+        """A pass, where one is due; False where none is.
+
+        Raises: StoreError while the store is away; the next pass goes on.
+        """
+        at = time.monotonic() if monotonic is None else monotonic
+        if at < self._due:
+            return False
+        s, now = self._settings, self._store.now()
+        policy = retention.Retention(
+            completed=s.keep_completed, cancelled=s.keep_cancelled, failed=s.keep_failed, partial=s.keep_partial
+        )
+        retention.run_once(self._store, policy, now, wait=self._stopping.wait)
+        uploads.sweep(self._store, s)
+        self._store.write(lambda conn: workers.forget(conn, now - WORKERS_KEPT))
+        self._due = at + EVERY
+        return True

@@ -1,0 +1,277 @@
+"""Upkeep: finds what nobody looks after any more, and puts it right; part of every worker, never a job.
+
+One turn may be called by hand. Every write is a guarded move, so any number of upkeeps may run at once, and one
+that was paused in the middle changes nothing that has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.commands import answers
+from jobtrail.commands.rerun import subject
+from jobtrail.database.wakeup import DEAD, SUSPECT
+from jobtrail.errors import StoreUnavailable
+from jobtrail.job import transitions, worker_loss
+from jobtrail.job.failure import describe
+from jobtrail.job.worker_loss import Lost
+from jobtrail.store import jobs, workers
+from jobtrail.store.workers import boot_id, pid_namespace, process_start
+
+from . import spool
+from .liveness import Deaths, Place, Sign, Verdict
+from .overdue import Overdue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import JobRow
+    from jobtrail.job.task import Tasks
+    from jobtrail.job.transitions import Move
+    from jobtrail.store import Store
+
+    from .heartbeat import Beat
+
+PAGE = 200
+_log = logging.getLogger("jobtrail.upkeep")
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one turn did."""
+
+    dead: int = 0
+    recovered: int = 0
+    held: int = 0
+    forced: int = 0
+    freed: int = 0
+    skipped: int = 0
+    expired: int = 0
+    overdue: int = 0
+
+    def __bool__(self) -> bool:
+        """Was there anything?"""
+        return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired, self.overdue))
+
+
+class Upkeep:
+    """The guardian of one store, as seen from one worker."""
+
+    def __init__(self, store: Store, tasks: Tasks, settings: Settings, beat: Beat, own: Callable[[], str]) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._settings = settings
+        self._beat = beat
+        self._own = own
+        self._deaths = Deaths(
+            settings.silent_after,
+            Place(boot_id(), pid_namespace()),
+            process_start,
+            longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
+        )
+        self._overdue = Overdue(store)
+
+    def run_once(self, monotonic: float | None = None) -> Swept:
+        """One turn.
+
+        Raises: StoreError while the store is away; the next turn begins anew, so nothing is left out.
+        """
+        at = time.monotonic() if monotonic is None else monotonic
+        dead = self._bury(at)
+        recovered, held, skipped = self._recover()
+        expired = answers.expire(self._store)
+        overdue = self._overdue.run_once(at)
+        forced = self._force()
+        freed = self._free()
+        swept = Swept(dead, recovered, held, forced, freed, skipped, expired, overdue)
+        if swept:
+            _log.warning(
+                "upkeep: %d workers dead, %d jobs recovered, %d held, %d stops forced, %d units freed, %d skipped, "
+                "%d questions over their time, %d jobs past their deadline",
+                dead, recovered, held, forced, freed, skipped, expired, overdue,
+            )  # fmt: skip
+        return swept
+
+    # -- who is dead ---------------------------------------------------------------------------------
+
+    def _bury(self, monotonic: float) -> int:
+        if not self._beat.written_within(self._settings.silent_after / 2 + self._settings.beat_interval):
+            self._deaths.blind()
+            return 0
+        with self._store.read() as conn:
+            living = workers.living(conn)
+        own = self._own()
+        signs = [
+            Sign(row.id, row.beat, row.boot, row.pid_namespace, row.pid, row.process_start)
+            for row in living
+            if row.id != own
+        ]
+        buried = 0
+        for verdict in self._deaths.judge(signs, monotonic):
+            buried += self._store.write(partial(self._mark_dead, verdict))
+        if buried:
+            self._store.wake.need(DEAD)
+        return buried
+
+    def _mark_dead(self, verdict: Verdict, conn: Connection) -> bool:
+        return workers.mark_dead(conn, verdict.worker, verdict.how, self._store.now(), beat=verdict.beat)
+
+    # -- what becomes of their jobs --------------------------------------------------------------------
+
+    def _recover(self) -> tuple[int, int, int]:
+        recovered = held = skipped = 0
+        with self._store.read() as conn:
+            ran = jobs.lost_by_worker(conn)
+        if ran and spool.replay(self._store, self._own()):
+            with self._store.read() as conn:
+                ran = jobs.lost_by_worker(conn)
+        for rows in self._pages(jobs.lost) if ran else ():
+            done, bad = self._handle(rows, self._plan(rows, ran))
+            recovered, skipped = recovered + done, skipped + bad
+        for rows in self._pages(jobs.left_interrupted):
+            planned = {row.id: self._plan_left(row) for row in rows}
+            held += sum(not moves_ for moves_ in planned.values())
+            done, bad = self._handle(rows, {job: m for job, m in planned.items() if m})
+            recovered, skipped = recovered + done, skipped + bad
+        return recovered, held, skipped
+
+    def _pages(self, read: Callable[..., list[JobRow]]) -> Iterable[list[JobRow]]:
+        after: str | None = None
+        while True:
+            with self._store.read() as conn:
+                rows = read(conn, after=after, limit=PAGE)
+            if not rows:
+                return
+            yield rows
+            after = rows[-1].id
+
+    def _plan(
+        self, rows: Sequence[JobRow], ran: Mapping[str | None, Sequence[tuple[str, bool]]]
+    ) -> dict[str, list[Move]]:
+        by_worker: dict[str | None, list[JobRow]] = defaultdict(list)
+        for row in rows:
+            by_worker[row.worker].append(row)
+        planned: dict[str, list[Move]] = {}
+        for worker, mine in by_worker.items():
+            guilty = worker_loss.charged(ran.get(worker, ())) if worker is not None else None
+            how = self._how(worker)
+            if worker is not None and self._has_left(worker):
+                planned |= {row.id: [self._handed_back(row, how)] for row in mine}
+                continue
+            for one in map(self._lost, mine):
+                planned[one.job.id] = worker_loss.recover(one, guilty=one.job.id == guilty, how=how, now=self._store.now())
+        return planned
+
+    def _has_left(self, worker: str) -> bool:
+        with self._store.read() as conn:
+            return workers.has_left(conn, worker)
+
+    def _handed_back(self, row: JobRow, how: str) -> Move:
+        job, now = subject(row), self._store.now()
+        if row.stop_cause is not None:
+            return worker_loss.recover(self._lost(row), guilty=False, how=how, now=now)[0]
+        return transitions.handed_back(job, now, reason=how, actor=transitions.UPKEEP)
+
+    def _plan_left(self, row: JobRow) -> list[Move]:
+        return worker_loss.decide(
+            self._lost(row), strikes=row.strikes, how="it was left interrupted", now=self._store.now()
+        )
+
+    def _lost(self, row: JobRow) -> Lost:
+        task = self._tasks.find(row.task)
+        options: dict[str, Any] = {}
+        with contextlib.suppress(ValueError):  # what cannot be read fails when the job is begun, where it is shown
+            options = loads(row.options) if row.options else {}
+        wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
+        return Lost(subject(row), wanted, task.retry if task else None)
+
+    def _how(self, worker: str | None) -> str:
+        if worker is None:
+            return "no worker holds it"
+        with self._store.read() as conn:
+            return workers.how_it_ended(conn, worker) or "its worker is not known"
+
+    def _handle(self, rows: Sequence[JobRow], planned: dict[str, list[Move]]) -> tuple[int, int]:
+        """Write page by page; where that fails, job by job, so that one bad row does not hold up the others."""
+        ordered = [planned[row.id] for row in rows if row.id in planned]
+        if not ordered:
+            return 0, 0
+        try:
+            return self._store.write(lambda conn: self._apply(conn, ordered)), 0
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            if len(ordered) == 1:
+                _log.warning("job %s could not be recovered: %s", ordered[0][0].job_id, error)
+                return 0, 1
+        done = bad = 0
+        for one in ordered:
+            more, failed = self._handle_one(one)
+            done, bad = done + more, bad + failed
+        return done, bad
+
+    def _handle_one(self, planned: list[Move]) -> tuple[int, int]:
+        try:
+            return self._store.write(lambda conn: self._apply(conn, [planned])), 0
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            _log.warning("job %s could not be recovered: %s", planned[0].job_id, error)
+            return 0, 1
+
+    def _apply(self, conn: Connection, planned: Sequence[list[Move]]) -> int:
+        """First the first moves of all, then the second ones of those that moved."""
+        now = self._store.now()
+        first = [one[0] for one in planned]
+        refused = {move.job_id for move in jobs.apply(conn, self._store.dialect, first, now, wake=self._store.wake.need)}
+        second = [one[1] for one in planned if len(one) > 1 and one[0].job_id not in refused]
+        if second:
+            jobs.apply(conn, self._store.dialect, second, now, wake=self._store.wake.need)
+        self._store.wake.need(SUSPECT)
+        return len(planned) - len(refused)
+
+    # -- stops over their time -------------------------------------------------------------------------
+
+    def _force(self) -> int:
+        now = self._store.now()
+        with self._store.read() as conn:
+            rows = jobs.over_their_stop(conn, now)
+        if not rows:
+            return 0
+        forced = [self._forced(row, now) for row in rows]
+        refused = self._store.write(partial(self._apply_forced, forced))
+        return len(forced) - len(refused)
+
+    def _apply_forced(self, forced: list[Move], conn: Connection) -> list[Move]:
+        return jobs.apply(conn, self._store.dialect, forced, self._store.now(), wake=self._store.wake.need)
+
+    def _forced(self, row: JobRow, now: datetime) -> Move:
+        text = f"asked to stop ({row.stop_cause}) and did not; its body still runs"
+        failure = describe(TimeoutError(text))
+        error = None if row.stop_cause == "cancel" else failure.to_json()
+        return transitions.forced(subject(row), now, actor=transitions.UPKEEP, error=error, reason=text)
+
+    def _free(self) -> int:
+        """The body of a forced end is gone with its process."""
+        with self._store.read() as conn:
+            rows = jobs.bodies_gone(conn)
+        if not rows:
+            return 0
+        gone = [transitions.body_returned(subject(row), actor=transitions.UPKEEP, reason=self._how(row.worker)) for row in rows]
+
+        def operation(conn: Connection) -> int:
+            self._store.wake.need()
+            return len(gone) - len(jobs.apply(conn, self._store.dialect, gone, self._store.now()))
+
+        return self._store.write(operation)

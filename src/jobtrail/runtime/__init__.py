@@ -1,0 +1,1 @@
+"""What a running body is given: context, item loops, steps, recorder and log."""

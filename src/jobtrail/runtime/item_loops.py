@@ -1,0 +1,303 @@
+"""Loops over items and batches: each thing's own outcome, recorded; what is done already is not given again."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from jobtrail.errors import RetryableError, TooManyFailedItems, UsageError
+from jobtrail.job.failure import describe
+from jobtrail.job.items import Counts, ItemOutcome, item_key
+from jobtrail.store.items import Recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    from jobtrail.job.items import FailedItemsLimit
+
+    from .recorder import Reports
+
+T = TypeVar("T")
+REASON_LIMIT = 1000  # bytes
+
+
+class Item(Generic[T]):
+    """One thing of a loop. ``with item:`` records its outcome: ok, or the error, and the loop goes on."""
+
+    __slots__ = ("_entered", "_loop", "_outcome", "_position", "_reason", "key", "value")
+
+    def __init__(self, loop: ItemLoop[T], key: str, value: T, position: int) -> None:
+        self.key = key
+        self.value = value
+        self._loop = loop
+        self._position = position
+        self._entered = False
+        self._outcome: ItemOutcome | None = None
+        self._reason: str | None = None
+
+    def skip(self, reason: str) -> None:
+        """Say inside the block that this item is left out on purpose."""
+        self._outcome, self._reason = ItemOutcome.SKIPPED, reason
+
+    def fail(self, reason: str) -> None:
+        """Say inside the block that this item failed, where there is no exception to raise."""
+        self._outcome, self._reason = ItemOutcome.FAILED, reason
+
+    def __enter__(self) -> T:
+        """Begin the item; the value is handed out for ``with item as row:``."""
+        self._entered = True
+        return self.value
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Record what happened. Retry, stop and anything that is no `Exception` pass through; the item stays open."""
+        if error is None:
+            self._loop.ended(self, self._outcome or ItemOutcome.OK, self._reason, None)
+            return False
+        if not isinstance(error, Exception) or isinstance(error, (RetryableError, TooManyFailedItems)):
+            return False
+        failure = describe(error, limit=4096)
+        self._loop.ended(self, ItemOutcome.FAILED, failure.message or failure.type, failure.type)
+        return True
+
+    @property
+    def entered(self) -> bool:
+        """The ``with`` block was begun."""
+        return self._entered
+
+    @property
+    def position(self) -> int:
+        """Its place in the input, from 0."""
+        return self._position
+
+
+class ItemLoop(Generic[T]):
+    """``ctx.items(...)``: iterate once. What a loop left early did not reach is not lost: the job is partial."""
+
+    def __init__(
+        self,
+        recorder: Reports,
+        values: Iterable[T],
+        *,
+        key: Callable[[T], Any],
+        name: str,
+        fresh: bool,
+        failed_too: bool,
+        limit: FailedItemsLimit | None,
+        durable: bool,
+        check_stop: Callable[[], None],
+    ) -> None:
+        self.name = name
+        self.exhausted = False
+        self._recorder = recorder
+        self._values = values
+        self._key = key
+        self._limit = limit
+        self._durable = durable
+        self._check_stop = check_stop
+        self._prior = {} if fresh else recorder.prior(name)
+        self._failed_too = failed_too
+        self._tried_again = set() if fresh else recorder.tried_again(name)
+        self._total = len(values) if isinstance(values, Sized) else None
+        self._seen: set[str] = set()
+        self._open: Item[T] | None = None
+        self._done = 0
+        self._counts = Counts(0, 0, 0)
+
+    @property
+    def recorded(self) -> dict[str, ItemOutcome]:
+        """What earlier runs have recorded for this loop, by key."""
+        return dict(self._prior)
+
+    def __iter__(self) -> Iterator[Item[T]]:
+        """The items that have no outcome yet (and, where failed ones are to be repaired, each of those once)."""
+        for position, value in enumerate(self._values):
+            self._check_stop()
+            key = self._new_key(value)
+            if self._is_settled(key):
+                self._advance()
+                continue
+            item = Item(self, key, value, position)
+            self._open = item
+            yield item
+            self._refuse_unentered(item)
+            self._open = None
+            self._advance()
+        self._close()
+
+    def _new_key(self, value: T) -> str:
+        key = item_key(self._key(value))
+        if key in self._seen:
+            message = f"two items of the loop '{self.name}' have the key {key!r}; each item needs a key of its own"
+            raise UsageError(message)
+        self._seen.add(key)
+        return key
+
+    def _is_settled(self, key: str) -> bool:
+        outcome = self._prior.get(key)
+        if outcome is ItemOutcome.FAILED and self._failed_too:
+            return key in self._tried_again
+        return outcome is not None
+
+    def _refuse_unentered(self, item: Item[T]) -> None:
+        if not item.entered:
+            message = (
+                f"the item {item.key!r} of the loop '{self.name}' was not entered; "
+                "write 'with item:' around the work on it, or nothing is recorded"
+            )
+            raise UsageError(message)
+
+    def ended(self, item: Item[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
+        """An item's block is over."""
+        self.record(item.key, item.position, outcome, reason, error_type)
+        self._recorder.item_over()
+        self._check_limit(outcome)
+
+    def record(
+        self, key: str, position: int, outcome: ItemOutcome, reason: str | None = None, error_type: str | None = None
+    ) -> None:
+        """Hand one outcome to the recorder."""
+        from jobtrail.job.json_value import safe_text
+
+        text = None if reason is None else safe_text(reason, REASON_LIMIT)
+        self._recorder.has_items = True
+        self._recorder.item(Recorded(self.name, key, position, outcome, text, error_type))
+        if self._durable:
+            self._recorder.flush()
+
+    def _check_limit(self, outcome: ItemOutcome) -> None:
+        ok, failed, skipped = self._counts.ok, self._counts.failed, self._counts.skipped
+        ok, failed, skipped = (
+            ok + (outcome is ItemOutcome.OK),
+            failed + (outcome is ItemOutcome.FAILED),
+            skipped + (outcome is ItemOutcome.SKIPPED),
+        )
+        self._counts = Counts(ok, failed, skipped)
+        if outcome is ItemOutcome.FAILED and self._limit and self._limit.exceeded(self._counts, self._total):
+            message = f"{failed} of {self._counts.total} items failed, which is over max_failed_items={self._limit}"
+            raise TooManyFailedItems(message)
+
+    def _advance(self, by: int = 1) -> None:
+        self._done += by
+        if self._total is not None or self._done % 64 == 0:
+            self._recorder.progress(done=self._done, total=self._total)
+
+    def _close(self) -> None:
+        self.exhausted = True
+        self._recorder.has_items = True
+        self._recorder.progress(done=self._done, total=self._total if self._total is not None else self._done)
+        for key, outcome in self._prior.items():
+            if outcome is ItemOutcome.FAILED and key not in self._seen:
+                self.record(key, -1, ItemOutcome.SKIPPED, "gone")
+
+
+class Batch(Generic[T]):
+    """Several items whose work is committed at once; recorded as a whole after the block."""
+
+    __slots__ = ("_entered", "_loop", "_members", "failed")
+
+    def __init__(self, loop: BatchLoop[T], members: Sequence[tuple[str, T, int]]) -> None:
+        self._loop = loop
+        self._members = members
+        self._entered = False
+        self.failed = False
+
+    @property
+    def values(self) -> list[T]:
+        """The values, in the order of the input."""
+        return [value for _, value, _ in self._members]
+
+    @property
+    def keys(self) -> list[str]:
+        """Their keys."""
+        return [key for key, _, _ in self._members]
+
+    @property
+    def entered(self) -> bool:
+        """The ``with`` block was begun."""
+        return self._entered
+
+    def __enter__(self) -> list[T]:
+        """Begin; the values are handed out for ``with batch as rows:``."""
+        self._entered = True
+        return self.values
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """All ok, or: a lone item failed, or: the items run again one by one."""
+        if error is None:
+            self._loop.settled(self._members, ItemOutcome.OK)
+            return False
+        if not isinstance(error, Exception) or isinstance(error, (RetryableError, TooManyFailedItems)):
+            return False
+        self.failed = True
+        if len(self._members) == 1:
+            failure = describe(error, limit=4096)
+            self._loop.settled(self._members, ItemOutcome.FAILED, failure.message or failure.type, failure.type)
+        return True
+
+
+class BatchLoop(ItemLoop[T]):
+    """``ctx.batches(...)``: like items, in groups of ``size``."""
+
+    def __init__(self, *args: Any, size: int, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            message = f"the size of a batch must be a whole number from 1; it is {size!r}"
+            raise UsageError(message)
+        self._size = size
+
+    def __iter__(self) -> Iterator[Batch[T]]:  # type: ignore[override]
+        """Batches of the items that have no outcome yet; after an error its members one by one."""
+        members: list[tuple[str, T, int]] = []
+        for position, value in enumerate(self._values):
+            self._check_stop()
+            key = self._new_key(value)
+            if self._is_settled(key):
+                self._advance()
+                continue
+            members.append((key, value, position))
+            if len(members) == self._size:
+                yield from self._give(members)
+                members = []
+        if members:
+            yield from self._give(members)
+        self._close()
+
+    def _give(self, members: list[tuple[str, T, int]]) -> Iterator[Batch[T]]:
+        batch = Batch(self, members)
+        yield batch
+        self._refuse_unentered_batch(batch)
+        if batch.failed and len(members) > 1:
+            for member in members:
+                self._check_stop()
+                single = Batch(self, [member])
+                yield single
+                self._refuse_unentered_batch(single)
+        self._advance(len(members))
+
+    def _refuse_unentered_batch(self, batch: Batch[T]) -> None:
+        if not batch.entered:
+            message = f"a batch of the loop '{self.name}' was not entered; write 'with batch:' around the work on it"
+            raise UsageError(message)
+
+    def settled(
+        self,
+        members: Sequence[tuple[str, T, int]],
+        outcome: ItemOutcome,
+        reason: str | None = None,
+        error_type: str | None = None,
+    ) -> None:
+        """A batch's block is over."""
+        durable, self._durable = self._durable, False
+        for key, _, position in members:
+            self.record(key, position, outcome, reason, error_type)
+        self._durable = durable
+        if durable:
+            self._recorder.flush()
+        self._recorder.item_over()
+        for _ in members:
+            self._check_limit(outcome)

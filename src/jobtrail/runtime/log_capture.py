@@ -1,0 +1,147 @@
+"""A job's log: what `logging` says inside a job lands there, the beginning and the end of it are kept."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from jobtrail.job.json_value import safe_text
+from jobtrail.store.runs import LogChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LINE_LIMIT = 8192  # bytes of one record, so that one line cannot take the whole log
+# The log of the job that the current thread or coroutine works for.
+current: ContextVar[Callable[[str], None] | None] = ContextVar("jobtrail_log", default=None)
+JOB_LOGGER = "jobtrail.job"
+
+
+class LogBook:
+    """Lines of one run on their way to the store, within a limit for the whole job.
+
+    Half of ``limit`` bytes keeps the beginning, the other half the end; what lies between is forgotten piece
+    by piece. ``kept`` are the pieces (seq, lines, bytes, dropped) that earlier runs have stored. The numbers of the pieces
+    have a gap where lines are missing, and each piece tells how many that are.
+    """
+
+    def __init__(self, limit: int, *, kept: Sequence[tuple[int, int, int, int]] = ()) -> None:
+        self._half = max(limit // 2, 1)
+        self._next = 0
+        self._head: list[str] = []
+        self._head_bytes = 0
+        self._head_open = True
+        self._fresh: deque[tuple[str, int]] = deque()  # of the end, not taken yet
+        self._fresh_bytes = 0
+        self._tail: deque[tuple[int, int, int]] = deque()  # seq, lines, bytes of what is stored of the end
+        self._tail_bytes = 0
+        self._dropped = 0
+        self._overflowed = False
+        for seq, lines, size, dropped in kept:
+            self._take_over(seq, lines, size, dropped)
+
+    def _take_over(self, seq: int, lines: int, size: int, dropped: int) -> None:
+        self._head_open = self._head_open and seq == self._next and self._head_bytes + size <= self._half
+        if self._head_open:
+            self._head_bytes += size
+        else:
+            self._tail.append((seq, lines, size))
+            self._tail_bytes += size
+        self._dropped = max(self._dropped, dropped)
+        self._next = seq + 1
+
+    def append(self, line: str) -> None:
+        """Take a line; nothing is written yet, and no more than the limit is held."""
+        size = len(line.encode()) + 1
+        if self._head_open and self._head_bytes + size <= self._half:
+            self._head.append(line)
+            self._head_bytes += size
+            return
+        self._head_open = False
+        self._fresh.append((line, size))
+        self._fresh_bytes += size
+        while self._fresh_bytes > self._half and len(self._fresh) > 1:
+            self._fresh_bytes -= self._fresh.popleft()[1]
+            self._dropped += 1
+            self._overflowed = True
+
+    def take(self) -> tuple[list[LogChunk], list[int]]:
+        """The new pieces to write, and the numbers of the pieces to forget."""
+        chunks, forget = [], []
+        if self._head:
+            chunks.append(self._chunk(self._head))
+            self._head = []
+        if self._fresh:
+            # Where lines of this piece are missing, those before it go too: there is one gap, not two.
+            forget = self._make_room(self._half if self._overflowed else self._fresh_bytes)
+            self._overflowed = False
+            if self._dropped and not self._tail:
+                self._next += 1  # the gap that tells where lines are missing; pieces of the end that stay have one before them
+            chunk = self._chunk([line for line, _ in self._fresh])
+            chunks.append(chunk)
+            self._tail.append((chunk.seq, chunk.lines, chunk.bytes))
+            self._tail_bytes += chunk.bytes
+            self._fresh.clear()
+            self._fresh_bytes = 0
+        return chunks, forget
+
+    def _make_room(self, size: int) -> list[int]:
+        forget = []
+        while self._tail and self._tail_bytes + size > self._half:
+            seq, count, length = self._tail.popleft()
+            self._tail_bytes -= length
+            self._dropped += count
+            forget.append(seq)
+        return forget
+
+    def _chunk(self, lines: list[str]) -> LogChunk:
+        text = "\n".join(lines)
+        self._next += 1
+        return LogChunk(self._next - 1, len(lines), len(text.encode()) + 1, text, self._dropped)
+
+
+class JobLogHandler(logging.Handler):
+    """Sends records of the current job to its log; other records are none of its business."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Never raises into the body."""
+        write = current.get()
+        if write is None:
+            return
+        try:
+            write(line_of(record))
+        except Exception:
+            self.handleError(record)
+
+
+_formatter = logging.Formatter()
+
+
+def line_of(record: logging.LogRecord) -> str:
+    """``2013-02-12T03:00:00.123Z INFO message``, with the traceback where there is one."""
+    try:
+        message = record.getMessage()
+    except Exception:
+        message = f"{record.msg!r} (could not be formatted)"
+    if record.exc_info and record.exc_info[0] is not None:
+        message = f"{message}\n{_formatter.formatException(record.exc_info)}"
+    at = datetime.fromtimestamp(record.created, UTC)
+    name = "" if record.name == JOB_LOGGER else f"{record.name}: "
+    text = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z {record.levelname} {name}{message}"
+    return safe_text(text, LINE_LIMIT)
+
+
+_handler = JobLogHandler()
+
+
+def install() -> None:
+    """Attach the handler to the root logger, once for the process; jobs' own logger lets INFO through."""
+    root = logging.getLogger()
+    if _handler not in root.handlers:
+        root.addHandler(_handler)
+    logger = logging.getLogger(JOB_LOGGER)
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)

@@ -1,0 +1,428 @@
+"""What a run reports while it goes on, gathered in memory and written at most four times a second.
+
+The calls of a body cost microseconds and touch no database; a flusher writes what has gathered, for all
+runs of the worker in one transaction. What is left when the body ends is written with the end itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from jobtrail.errors import StoreError
+from jobtrail.job.items import Counts, ItemOutcome
+from jobtrail.job.json_value import encode_result, safe_text
+from jobtrail.store import runs
+from jobtrail.store.runs import Progress, Records
+
+from .log_capture import LogBook
+from .time_limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import Claim
+    from jobtrail.store import Store
+    from jobtrail.store.items import Recorded
+
+MESSAGE_LIMIT = 2000  # bytes
+_log = logging.getLogger("jobtrail.worker")
+
+
+class Reports(Protocol):
+    """What the context and its loops need of a recorder: this one, or the one of a child process."""
+
+    overtaken: bool
+    has_items: bool
+
+    def sign(self) -> None:
+        """The body lives."""
+
+    def item(self, recorded: Recorded) -> None:
+        """Take an item's outcome."""
+
+    def item_over(self) -> None:
+        """The block of an item, or of a batch, is over."""
+
+    def prior(self, loop: str) -> dict[str, ItemOutcome]:
+        """What stands recorded for a loop, by key."""
+
+    def tried_again(self, loop: str) -> set[str]:
+        """The failed items of a loop that were given again already, by key."""
+
+    def progress(
+        self, percent: Any = None, message: Any = None, metadata: Any = None, done: Any = None, total: Any = None
+    ) -> None:
+        """Take over how far the job is."""
+
+    def log(self, line: str) -> None:
+        """Take a line of the log."""
+
+    def flush(self) -> None:
+        """Write now and wait for the commit."""
+
+
+Place = tuple[str, str]  # loop and key
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What stands recorded for a telling before a run begins.
+
+    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it was given again already.
+    """
+
+    standing: Mapping[Place, ItemOutcome] = field(default_factory=dict)
+    own: Mapping[Place, ItemOutcome] = field(default_factory=dict)
+    tried_again: frozenset[Place] = frozenset()
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, str, ItemOutcome, str, int]], job_id: str, since: int | None) -> Prior:
+        """From (loop, key, outcome, job, run) of a telling; ``since``: the run that was told to give failed ones again."""
+        standing, own, again = {}, {}, set()
+        for loop, key, outcome, job, run_no in rows:
+            standing[loop, key] = outcome
+            if job == job_id:
+                own[loop, key] = outcome
+                if since is not None and run_no > since:
+                    again.add((loop, key))
+        return cls(standing, own, frozenset(again))
+
+
+NOTHING_BEFORE = Prior()
+
+
+class Recorder:
+    """The reports of one run. Thread-safe; nothing here raises into the body."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        flusher: Flusher,
+        *,
+        log_limit: int,
+        kept_log: Sequence[tuple[int, int, int, int]] = (),
+        prior: Prior = NOTHING_BEFORE,
+        points: Callable[[str], None] | None = None,
+    ) -> None:
+        self.claim = claim
+        self.points = points
+        self.overtaken = False
+        self.last_sign = time.monotonic()
+        self._flusher = flusher
+        self._lock = threading.Lock()
+        self._log_limit = log_limit
+        self._kept_log = kept_log
+        self._records: Records | None = None  # most runs report nothing, so nothing is made for them
+        self._book: LogBook | None = None
+        self._dirty = False
+        self._last: Records | None = None
+        self.in_flight = False
+        self._limits: Limits | None = None
+        self._progress = Progress()
+        self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior.standing)
+        self._own: dict[tuple[str, str], ItemOutcome] = dict(prior.own)
+        self._tried_again = prior.tried_again
+        self.has_items = bool(self._standing)
+
+    def watch(self, *, timeout: float | None, stall: float | None) -> None:
+        """The body begins, under these limits: what is left of them is kept in the job's row."""
+        self._limits = Limits(timeout, stall)
+        self._flusher.watch(self)
+
+    # -- from the body -------------------------------------------------------------------------------
+
+    def sign(self) -> None:
+        """The body lives."""
+        self.last_sign = time.monotonic()
+
+    def item(self, recorded: Recorded) -> None:
+        """Take an item's outcome; the newest for a key stands."""
+        place = (recorded.loop, recorded.key)
+        with self._lock:
+            self._gathered().items.append(recorded)
+            self._standing[place] = recorded.outcome
+            self._own[place] = recorded.outcome
+        self._touch()
+
+    def item_over(self) -> None:
+        """The block of an item, or of a batch, is over and handed in."""
+        if self.points is not None:
+            self.points(f"item:{len(self._own)}")
+
+    def prior(self, loop: str) -> dict[str, ItemOutcome]:
+        """What stands recorded for a loop, by key."""
+        with self._lock:
+            return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
+
+    def tried_again(self, loop: str) -> set[str]:
+        """The failed items of a loop that earlier runs of this job were given again, by key."""
+        return {key for name, key in self._tried_again if name == loop}
+
+    def counts(self) -> Counts:
+        """How the items of the whole telling stand."""
+        with self._lock:
+            return _count(self._standing.values())
+
+    def own_counts(self) -> Counts:
+        """How the items stand that this job recorded, in this run or an earlier one."""
+        with self._lock:
+            return _count(self._own.values())
+
+    def progress(
+        self,
+        percent: Any = None,
+        message: Any = None,
+        metadata: Any = None,
+        done: Any = None,
+        total: Any = None,
+    ) -> None:
+        """Take over how far the job is. What is not said stays as it was; nonsense is shown as "not known"."""
+        given = percent is not None or done is not None or total is not None
+        done, total, share = _whole(done), _whole(total), _percent(percent)
+        if share is None and done is not None and total:
+            share = _percent(100.0 * done / total)
+        text = None if message is None else _message(message)
+        meta = None if metadata is None else encode_result(metadata, 65_536)[0]
+        with self._lock:
+            last = self._progress
+            self._progress = Progress(
+                share if given else last.percent,
+                done if given else last.done,
+                total if given else last.total,
+                last.message if text is None else text,
+                last.metadata if meta is None else meta,
+            )
+            self._gathered().progress = self._progress
+        self._touch()
+
+    def note(self, name: str, reason: str) -> None:
+        """A line of the trail that is no move."""
+        with self._lock:
+            self._gathered().notes.append((name, reason))
+        self._touch()
+
+    def log(self, line: str) -> None:
+        """Take a line of the log."""
+        with self._lock:
+            if self._book is None:
+                self._book = LogBook(self._log_limit, kept=self._kept_log)
+            self._book.append(line)
+        self._touch()
+
+    # -- to the store --------------------------------------------------------------------------------
+
+    def _gathered(self) -> Records:
+        if self._records is None:
+            self._records = Records(self.claim.id, self.claim.run_no, self.claim.ledger)
+        return self._records
+
+    @property
+    def deadline_due(self) -> bool:
+        """Is a deadline to be written, for the first time or because a sign of life moved it?"""
+        return self._limits is not None and self._limits.due(self.last_sign)
+
+    def take(self) -> Records | None:
+        """What has gathered since the last time, if anything; the caller writes it."""
+        moves = self.deadline_due
+        if self._records is None and self._book is None and not moves:
+            return None
+        with self._lock:
+            self._dirty = False
+            if moves and self._limits is not None:
+                self._gathered().deadline = self._limits.take(self.last_sign)
+            taken = self._gathered()
+            if self._book is not None:
+                log, forget = self._book.take()
+                taken.log += log
+                taken.forget_log += forget
+            self._records = None
+        return taken or None
+
+    def take_last(self) -> Records | None:
+        """`take` at the run's end. What the flusher is writing in this moment comes before it, or back into it."""
+        with self._flusher.order:
+            self._limits = None
+            last = self.take()
+            with self._lock:
+                if last is None and self.in_flight:
+                    last = Records(self.claim.id, self.claim.run_no, self.claim.ledger)
+                self._last = last
+        return last
+
+    def give_back(self, records: Records) -> None:
+        """The write failed: these come first in the next one, or in what is written with the run's end."""
+        with self._lock:
+            records.deadline = None
+            if self._limits is not None:
+                self._limits.not_written()
+            if self._last is not None:
+                self._last.items[:0] = records.items
+                self._last.progress = self._last.progress or records.progress
+                self._last.log[:0] = records.log
+                self._last.forget_log[:0] = records.forget_log
+                self._last.notes[:0] = records.notes
+                return
+            newer, self._records = self._records, records
+            if newer is not None:
+                records.items += newer.items
+                records.progress = newer.progress or records.progress
+                records.log += newer.log
+                records.forget_log += newer.forget_log
+                records.notes += newer.notes
+        self._wait_for_flush()
+
+    def flush(self) -> None:
+        """Write now and wait for the commit (durable items, before a step)."""
+        self._flusher.write([self])
+
+    def _touch(self) -> None:
+        self.last_sign = time.monotonic()
+        self._wait_for_flush()
+
+    def _wait_for_flush(self) -> None:
+        if not self._dirty:
+            self._dirty = True
+            self._flusher.add(self)
+
+
+def _count(outcomes: Any) -> Counts:
+    ok = failed = skipped = 0
+    for outcome in outcomes:
+        if outcome is ItemOutcome.OK:
+            ok += 1
+        elif outcome is ItemOutcome.FAILED:
+            failed += 1
+        else:
+            skipped += 1
+    return Counts(ok, failed, skipped)
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        number = int(value)
+    except Exception:
+        return None
+    return max(0, min(number, 2**31 - 1))
+
+
+def _percent(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except Exception:
+        return None
+    if math.isnan(number):
+        return None
+    return max(0.0, min(number, 100.0))
+
+
+def _message(value: Any) -> str:
+    try:
+        text = str(value)
+    except Exception:
+        text = f"<unprintable {type(value).__name__}>"
+    return safe_text(text, MESSAGE_LIMIT)
+
+
+class Flusher:
+    """Writes what the runs of one worker have gathered; ``run_once`` is one turn."""
+
+    def __init__(self, store: Store, *, interval: float) -> None:
+        self._store = store
+        self._interval = interval
+        self._lock = threading.Lock()
+        # Held from taking records until they stand in the writer's queue, so that a run's end comes behind them.
+        self.order = threading.Lock()
+        self._waiting: dict[int, Recorder] = {}
+        self._limited: dict[int, Recorder] = {}
+        self._wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failing: str | None = None
+
+    def add(self, recorder: Recorder) -> None:
+        """There is something to write for this run."""
+        with self._lock:
+            self._waiting[id(recorder)] = recorder
+        self._wanted.set()
+
+    def watch(self, recorder: Recorder) -> None:
+        """This run has a deadline, which moves as long as its body gives signs of life."""
+        with self._lock:
+            self._limited[id(recorder)] = recorder
+
+    def forget(self, recorder: Recorder) -> None:
+        """The run has ended; what it still has is written with its end."""
+        with self._lock:
+            self._waiting.pop(id(recorder), None)
+            self._limited.pop(id(recorder), None)
+
+    def run_once(self) -> int:
+        """Write all that has gathered; returns for how many runs."""
+        with self._lock:
+            gathered, self._waiting = self._waiting, {}
+            moved = {key: one for key, one in self._limited.items() if one.deadline_due}
+        waiting = list((gathered | moved).values())
+        if waiting:
+            self.write(waiting)
+        return len(waiting)
+
+    def write(self, recorders: list[Recorder]) -> None:
+        """Write for these runs in one transaction; a run that was overtaken is told so."""
+        with self.order:
+            taken = [(recorder, recorder.take()) for recorder in recorders]
+            full = [(recorder, records) for recorder, records in taken if records is not None]
+            full.sort(key=lambda pair: pair[1].job_id)
+            if not full:
+                return
+            for recorder, _ in full:
+                recorder.in_flight = True
+            future = self._store.writer.start(partial(self._write_all, full=full))
+        try:
+            written = future.result()
+        except BaseException:
+            for recorder, records in full:
+                recorder.give_back(records)
+            raise
+        finally:
+            for recorder, _ in full:
+                recorder.in_flight = False
+        for (recorder, _), held in zip(full, written, strict=True):
+            recorder.overtaken = recorder.overtaken or not held
+
+    def _write_all(self, conn: Connection, full: list[tuple[Recorder, Records]]) -> list[bool]:
+        now = self._store.now()
+        return [runs.write(conn, self._store.dialect, records, now) for _, records in full]
+
+    def start(self) -> None:
+        """Repeat `run_once` in a thread until `stop`."""
+        self._thread = threading.Thread(target=self._repeat, name="jobtrail-flush", daemon=True)
+        self._thread.start()
+
+    def _repeat(self) -> None:
+        while not self._stopping.is_set():
+            self._wanted.wait(timeout=1.0)
+            self._wanted.clear()
+            try:
+                self.run_once()
+                self.failing = None
+            except StoreError as error:
+                self.failing = str(error)
+                self._stopping.wait(1.0)
+            except Exception:
+                _log.exception("writing the reports of running jobs failed")
+            self._stopping.wait(self._interval)
+
+    def stop(self) -> None:
+        """End the thread; what has gathered was written with the ends of the runs."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)

@@ -1,0 +1,364 @@
+"""The body of the job that fills: records which units have ended, submits as many as there is room for, and sleeps.
+
+It must not wait inside its run: on a worker with one slot its children would never get one. So each run is
+short, and what is needed for the next one stands in the store: the list (a step), what has ended (items), and
+the children (jobs whose ``parent`` it is). A run that was lost finds the same facts and goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from jobtrail.commands.rerun import rerun_on
+from jobtrail.commands.submit import Using
+from jobtrail.database.tables import events as events_table
+from jobtrail.database.tables import jobs as jobs_table
+from jobtrail.errors import Conflict, StoreError, UsageError
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.json_value import decode
+from jobtrail.job.model import Mode, Snooze, Status, Submitted
+from jobtrail.job.period import Period
+from jobtrail.job.retry import Exponential, Retry
+from jobtrail.job.task import Task
+from jobtrail.job.unit import Unit
+from jobtrail.runtime.context import Context
+from jobtrail.store import items, jobs, units
+
+from .backfill import (
+    ACTIVE,
+    COMPLETE,
+    MISSING,
+    MOST_UNITS,
+    SUBMIT,
+    TASK,
+    Selection,
+    arguments_of,
+    key_of,
+    list_units,
+    state_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.commands.service import Service
+    from jobtrail.job.model import JobRow
+    from jobtrail.runtime.item_loops import ItemLoop
+    from jobtrail.store.units import UnitRow
+
+SHORTEST, LONGEST = 0.2, 60.0  # seconds between two looks
+PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0))
+
+
+def task_of(service: Service) -> Task:
+    """The task that every application knows."""
+
+    def backfill(ctx: Context, *, selection: dict[str, Any], parallel: int) -> Any:
+        """Fill units of another task, a few at a time; made by ``jobs.backfill()``."""
+        return Filling(service, ctx, Selection.from_json(selection), parallel).run()
+
+    return Task.made(TASK, backfill, {"kind": "backfill", "retry": PATIENCE})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a unit."""
+
+    outcome: ItemOutcome
+    reason: str
+    error_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """A job works on the unit since this moment."""
+
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The unit is to be run: submitted, or as a re-run of a job in a mode, with that one's context."""
+
+    way: str = SUBMIT
+    job: str = ""
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A unit of the list without a final outcome."""
+
+    position: int
+    source: str | None
+    period: str
+    again: bool
+
+    @property
+    def key(self) -> str:
+        """The key of its item."""
+        return key_of(self.source, self.period)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What is recorded of the job that fills: its row, the outcome of each unit, and which failed ones are due again.
+
+    ``turn`` is the number of the run after which a person last said "retry"; what failed before is run again.
+    """
+
+    row: JobRow
+    outcomes: Mapping[str, ItemOutcome]
+    again: set[str] = field(default_factory=set)
+    turn: int = 0
+
+    def is_settled(self, key: str) -> bool:
+        """Has it an outcome that stands?"""
+        return key in self.outcomes and key not in self.again
+
+
+class Filling:
+    """One run of the job that fills."""
+
+    def __init__(self, service: Service, ctx: Context, selection: Selection, parallel: int) -> None:
+        self._service = service
+        self._store = service.store
+        self._ctx = ctx
+        self._selection = selection
+        self._parallel = parallel
+
+    def run(self) -> Any:
+        """Record, submit, and either say when to look again or end with the counts."""
+        task = self._service.tasks.find(self._selection.task)
+        if task is None:
+            why = f"no task '{self._selection.task}' is known to the worker that looked"
+            return Snooze(self._service.settings.put_back_delay, why)
+        listed = self._ctx.step("plan", self._listed)
+        loop = self._ctx.items(listed, key=str)
+        ledger = self._read_ledger(loop.recorded)
+        opened = self._open(listed, ledger)
+        done = len(listed) - len(opened)
+        waiting: list[datetime] = []
+        for unit in opened:
+            if len(waiting) >= self._parallel:
+                break
+            found = self._advance(unit, task, ledger)
+            if found is None:
+                return Snooze(SHORTEST, "stopped, or taken over by another run")
+            if isinstance(found, Waits):
+                waiting.append(found.since)
+            else:
+                loop.record(unit.key, unit.position, found.outcome, found.reason, found.error_type)
+                done += 1
+        if done < len(listed):
+            return self._pause(done, len(listed), waiting)
+        self._close(loop, listed)
+        return {"task": task.name, "units": len(listed), "jobs": self._number_of_children()}
+
+    def _close(self, loop: ItemLoop[Any], listed: list[list[Any]]) -> None:
+        """Every unit has its outcome; where there was none, that is said too."""
+        if listed:
+            loop.exhausted = True
+            self._ctx.set_progress(done=len(listed), total=len(listed), message="all have ended")
+        else:
+            list(loop)
+
+    # -- what there is -------------------------------------------------------------------------------
+
+    def _listed(self) -> list[list[Any]]:
+        """The chosen units and those whose failure an earlier job of this telling recorded: [number of the source, period]."""
+        with self._store.read() as conn:
+            row = self._own_row(conn)
+            failed = {one.key for one in items.page(conn, row.ledger, outcome=ItemOutcome.FAILED, limit=MOST_UNITS)}
+            found = list_units(conn, self._selection)
+        numbers = {source: number for number, source in enumerate(self._selection.sources)}
+        return [
+            [numbers[unit.source], unit.period.text] for unit in found if unit.way is not None or unit.key in failed
+        ]
+
+    def _own_row(self, conn: Connection) -> JobRow:
+        row = jobs.get(conn, self._ctx.job)
+        if row is None:
+            self._ctx.check_cancelled()
+            message = f"job {self._ctx.job} is gone"
+            raise StoreError(message)
+        return row
+
+    def _read_ledger(self, outcomes: Mapping[str, ItemOutcome]) -> Ledger:
+        with self._store.read() as conn:
+            row = self._own_row(conn)
+            turn = self._turn(conn)
+            again: set[str] = set()
+            if ItemOutcome.FAILED in outcomes.values():
+                failed = items.page(conn, row.ledger, outcome=ItemOutcome.FAILED, limit=MOST_UNITS)
+                inherits = row.mode == Mode.FAILED_ITEMS.value
+                again = {one.key for one in failed if (one.run_no <= turn if one.job_id == row.id else inherits)}
+        return Ledger(row, outcomes, again, turn)
+
+    def _turn(self, conn: Connection) -> int:
+        mine = (events_table.c.job_id == self._ctx.job) & (events_table.c.name == "retried")
+        return int(conn.execute(select(func.max(events_table.c.run_no)).where(mine)).scalar() or 0)
+
+    def _open(self, listed: list[list[Any]], ledger: Ledger) -> list[Open]:
+        found = []
+        for position, (number, period) in enumerate(listed):
+            source = self._selection.sources[number]
+            key = key_of(source, period)
+            if not ledger.is_settled(key):
+                found.append(Open(position, source, period, key in ledger.again))
+        return found
+
+    # -- one unit ------------------------------------------------------------------------------------
+
+    def _advance(self, unit: Open, task: Task, ledger: Ledger) -> Verdict | Waits | None:
+        """How the unit stands; where it is due, a job works on it afterwards. None: this run may not submit any more."""
+        key = Unit(task.name, unit.source, Period.parse(unit.period)).key
+        with self._store.read() as conn:
+            found = self._look(conn, unit, key, ledger)
+        if not isinstance(found, Due):
+            return found
+        self._ctx.check_cancelled()
+        try:
+            return self._submit(unit, task, ledger, found)
+        except UsageError as error:
+            return Verdict(ItemOutcome.FAILED, str(error), type(error).__name__)
+
+    def _look(self, conn: Connection, unit: Open, key: str, ledger: Ledger) -> Verdict | Waits | Due:
+        child = newest_child(conn, self._ctx.job, key)
+        if child is not None and child.active:
+            return Waits(child.created_at)
+        if child is not None:
+            counts = not unit.again and child.status is not Status.CANCELLED
+            if counts or _turn_of(child) == ledger.turn:
+                return verdict_of(child)
+        row = units.get(conn, key)
+        state = state_of(row)
+        if row is None or state == MISSING:
+            wanted = unit.again or self._selection.wants(MISSING)
+            return Due() if wanted else Verdict(ItemOutcome.SKIPPED, "nothing is recorded of it any more")
+        if state == ACTIVE:
+            return self._held(conn, row)
+        if unit.again or self._selection.wants(state):
+            old = jobs.get(conn, row.job_id) if row.job_id else None
+            return Due() if old is None else Due(self._selection.way_of(state, old.id), old.id, old.context)
+        if state == COMPLETE:
+            return Verdict(ItemOutcome.SKIPPED, f"complete meanwhile, by job {row.job_id}")
+        return Verdict(ItemOutcome.FAILED, f"is {state} meanwhile, by job {row.job_id}")
+
+    def _held(self, conn: Connection, row: UnitRow) -> Verdict | Waits:
+        """Somebody else's job works on it: it is waited for where it does what this one would."""
+        holder = jobs.get(conn, row.active_job) if row.active_job else None
+        if holder is None:
+            return Waits(self._store.now())
+        wanted = self._selection.args
+        if wanted is not None and decode(holder.args) != dict(wanted):
+            return Verdict(ItemOutcome.SKIPPED, f"active with other arguments: job {holder.id}")
+        return Waits(holder.created_at)
+
+    # -- submission ----------------------------------------------------------------------------------
+
+    def _submit(self, unit: Open, task: Task, ledger: Ledger, due: Due) -> Waits | None:
+        """Store the unit's job; None, and nothing stored, where the backfill was cancelled or a newer run owns it.
+
+        Raises: UsageError when the job cannot be.
+        """
+        store = self._after_arguments(unit, task, ledger) if due.way == SUBMIT else self._as_rerun(ledger, due)
+
+        def operation(conn: Connection) -> Waits | None:
+            mine = jobs.get(conn, self._ctx.job, lock=True)
+            if mine is None or mine.run_no != self._ctx.run_no or mine.status is not Status.RUNNING:
+                return None
+            answer = store(conn)
+            in_way = answer.job_id if isinstance(answer, Conflict) else answer.in_way
+            other = jobs.get(conn, in_way) if in_way else None  # came between; the next look finds it
+            return Waits(other.created_at if other else self._store.now())
+
+        return self._store.write(operation)
+
+    def _after_arguments(self, unit: Open, task: Task, ledger: Ledger) -> Callable[[Connection], Submitted]:
+        with self._store.read() as conn:
+            args = arguments_of(conn, task, self._selection, unit.source)
+        using = Using(
+            source=unit.source,
+            period=unit.period,
+            if_done="run" if self._selection.wants(COMPLETE) or unit.again else "skip",
+            parent=self._ctx.job,
+            root=ledger.row.root,
+            context=self._context(ledger),
+            actor=self._actor,
+            reason=self._reason,
+        )
+        prepared = self._service._prepare(task, args, using)
+        new = replace(prepared.new, followed=True)
+        return lambda conn: self._store.submit_on(conn, new, prepared.rules)
+
+    def _as_rerun(self, ledger: Ledger, due: Due) -> Callable[[Connection], Submitted | Conflict]:
+        said: dict[str, Any] = {
+            "parent": self._ctx.job,
+            "root": ledger.row.root or self._ctx.job,
+            "context": dumps({**decode(due.context or "{}"), **self._context(ledger)}),
+            "actor": self._actor,
+            "reason": self._reason,
+            "submitter": self._service.submitter,
+            "followed": True,
+        }
+        if self._selection.args is not None:
+            said["args"] = dumps(dict(self._selection.args))
+        return lambda conn: rerun_on(conn, self._store, due.job, Mode(due.way), **said)
+
+    def _context(self, ledger: Ledger) -> dict[str, Any]:
+        return {"backfill": {"job": self._ctx.job, "turn": ledger.turn}}
+
+    @property
+    def _actor(self) -> str:
+        return f"job:{self._ctx.job}"
+
+    @property
+    def _reason(self) -> str:
+        return f"backfill of {self._selection.first} to {self._selection.last}"
+
+    # -- what is told --------------------------------------------------------------------------------
+
+    def _pause(self, done: int, total: int, waiting: list[datetime]) -> Snooze:
+        """Half of the time that has passed since the oldest began: few looks at long jobs, quick ones noticed soon."""
+        age = (self._store.now() - min(waiting)).total_seconds() if waiting else 0.0
+        self._ctx.set_progress(done=done, total=total, message=f"{len(waiting):,} under way")
+        why = f"{done:,} of {total:,} units done, {len(waiting):,} under way"
+        return Snooze(min(max(age / 2, SHORTEST), LONGEST), why)
+
+    def _number_of_children(self) -> int:
+        with self._store.read() as conn:
+            query = select(func.count()).where(jobs_table.c.parent == self._ctx.job)
+            return int(conn.execute(query).scalar() or 0)
+
+
+# -- children ----------------------------------------------------------------------------------------
+
+
+def newest_child(conn: Connection, parent: str, unit: str) -> JobRow | None:
+    """The newest job that this parent has submitted for a unit."""
+    query = select(*jobs.columns()).where(jobs_table.c.unit == unit, jobs_table.c.parent == parent)
+    row = conn.execute(query.order_by(jobs_table.c.id.desc()).limit(1)).first()
+    return None if row is None else jobs.read(row)
+
+
+def _turn_of(child: JobRow) -> int:
+    context = loads(child.context) if child.context else {}
+    return int(context.get("backfill", {}).get("turn", 0))
+
+
+def verdict_of(child: JobRow) -> Verdict:
+    """What the end of a unit's job means for the unit."""
+    if child.status is Status.COMPLETED:
+        return Verdict(ItemOutcome.OK, f"job {child.id}")
+    error = loads(child.error) if child.error else {}
+    why = error.get("message") or child.note
+    told = f"job {child.id} is {child.status}" + (f": {why}" if why else "")
+    return Verdict(ItemOutcome.FAILED, told, error.get("type"))

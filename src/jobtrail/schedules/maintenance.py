@@ -1,0 +1,193 @@
+"""What schedules need between their times: pauses that are over, runs that have ended, tasks that nobody knows."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.database import leases
+from jobtrail.store import events, schedules, slots
+from jobtrail.store.slots import MISSED, Slot
+
+from .definition import Definition
+from .dispatcher import BY
+from .leader import PREFIX
+from .planner import UNKNOWN, newest_between
+from .rules.rules import Every
+from .state import Broken, Standings, failures_after, pause_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.task import Tasks
+    from jobtrail.store import Store
+    from jobtrail.store.schedules import ScheduleRow
+
+    from .rules.rules import Rule
+
+PAGE = 500
+BACK = timedelta(seconds=1)  # a clock that goes back by less is one that is being set right
+# What keeps of a pause that is over is its span: the times in it are told as paused.
+RESUMED = {"state": schedules.ACTIVE, "paused_by": None, "paused_reason": None, "failures_in_row": 0}
+QUARANTINE = "its definition cannot be read: "
+_log = logging.getLogger("jobtrail.schedules")
+
+
+class Tending:
+    """Looks after the schedules of one store, as seen from one process. Every write is guarded, so any number may."""
+
+    def __init__(self, store: Store, tasks: Tasks, lease: float) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._lease = timedelta(seconds=lease)
+        self._standings = Standings(tasks)
+
+    def run_once(self, tasks: Iterable[str], now: datetime) -> None:
+        """One turn; ``tasks`` are those that have schedules which go on.
+
+        Raises: StoreUnavailable.
+        """
+        self._end_pauses(now)
+        self._settle(now)
+        for task in tasks:
+            if self._tasks.find(task) is None:
+                self._miss_unknown(task, now)
+
+    # -- pauses --------------------------------------------------------------------------------------
+
+    def _end_pauses(self, now: datetime) -> None:
+        with self._store.read() as conn:
+            over = schedules.whose_pause_is_over(conn, now)
+        if over:
+            self._store.write(partial(self._go_on, over, now))
+
+    def _go_on(self, over: list[ScheduleRow], now: datetime, conn: Connection) -> None:
+        for row in over:
+            self._end_pause(conn, row, now)
+
+    def _end_pause(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
+        if schedules.change(conn, row, now, RESUMED):
+            self._tell(conn, row, now, "schedule_resumed", "its pause was until now")
+
+    # -- runs that have ended ------------------------------------------------------------------------
+
+    def _settle(self, now: datetime) -> None:
+        with self._store.read() as conn:
+            ended = schedules.with_ended_runs(conn, PAGE)
+        if ended:
+            self._store.write(partial(self._settle_all, ended, now))
+
+    def _settle_all(self, ended: list[tuple[ScheduleRow, str]], now: datetime, conn: Connection) -> None:
+        for row, outcome in ended:
+            self._settle_one(conn, row, outcome, now)
+
+    def _settle_one(self, conn: Connection, row: ScheduleRow, outcome: str, now: datetime) -> None:
+        failures = failures_after(row, outcome)
+        if not schedules.settle(conn, row, outcome, failures):
+            return
+        reason = pause_reason(row, failures, self._limit(row))
+        if reason is None:
+            return
+        paused = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason}
+        if schedules.change(conn, row, now, {**paused, "paused_at": now, "paused_until": None}):
+            _log.warning("the schedule '%s' pauses: %s", row.name, reason)
+            self._tell(conn, row, now, "schedule_paused", reason)
+
+    def _limit(self, row: ScheduleRow) -> int | None:
+        try:
+            return self._standings.read(row)[0].pause_after_failures
+        except ValueError:
+            return None  # what cannot be read is quarantined when it is due
+
+    # -- tasks that nobody knows ---------------------------------------------------------------------
+
+    def _miss_unknown(self, task: str, now: datetime) -> None:
+        """A task that is not known here and for which nobody else leads: its times are told as missed, its schedules stay as they are.
+
+        Whoever knows the task again makes up for them by the schedule's own rule.
+        """
+        with self._store.read() as conn:
+            led = {name for name, _, _ in leases.everyone(conn, now)}
+            rows = [] if PREFIX + task in led else schedules.of_task(conn, task)
+        overdue = [row for row in rows if row.next_at is not None and now - row.next_at > self._lease]
+        for row in overdue:
+            if row.state == schedules.ACTIVE:
+                self._store.write(partial(self._miss_one, row, now))
+
+    def _miss_one(self, row: ScheduleRow, now: datetime, conn: Connection) -> None:
+        if schedules.miss_the_task(conn, row, now):
+            _log.warning("the schedule '%s' asks for the task '%s', which no process knows", row.name, row.task)
+            self._tell(conn, row, now, "schedule_without_task", f"no process knows the task '{row.task}'")
+        read = self._read(conn, row, now)
+        if read is None or row.next_at is None:
+            return
+        noted = slots.latest_unknown(conn, row.id, UNKNOWN)
+        came, _, _ = newest_between(read[1], max(row.next_at, noted or row.next_at), now)
+        if noted is None:
+            came.insert(0, row.next_at)
+        told = [Slot(row.id, one, MISSED, UNKNOWN, None, None, now) for one in came]
+        slots.put_where_free(conn, self._store.dialect, told)
+
+    def _read(self, conn: Connection, row: ScheduleRow, now: datetime) -> tuple[Definition, Rule] | None:
+        try:
+            return self._standings.read(row)
+        except ValueError as error:
+            self._quarantine(conn, Broken(row, str(error)), now)
+            return None
+
+    # -- rows that cannot be read --------------------------------------------------------------------
+
+    def quarantine(self, broken: Broken, now: datetime) -> None:
+        """Pause a schedule that cannot be read, and say so once; nothing of it is lost."""
+        self._store.write(lambda conn: self._quarantine(conn, broken, now))
+
+    def _quarantine(self, conn: Connection, broken: Broken, now: datetime) -> None:
+        row, reason = broken.row, f"{QUARANTINE}{broken.why}"[:500]
+        values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason, "paused_at": now}
+        if schedules.change(conn, row, now, {**values, "paused_until": None, "due_at": None}):
+            _log.error("the schedule '%s' is paused: %s", row.name, reason)
+            self._tell(conn, row, now, "schedule_paused", reason)
+
+    # -- clocks that went back -----------------------------------------------------------------------
+
+    def count_anew(self, tasks: Iterable[str], now: datetime) -> int:
+        """The clock may have gone back: intervals that would wait until it has caught up count from now. How many there were.
+
+        For whoever leads for these tasks, or another one may just have moved their next times on.
+        """
+        with self._store.read() as conn:
+            rows = [row for task in tasks for row in schedules.of_task(conn, task)]
+        now = max(now, self._store.now())
+        far = [row for row in rows if self._waits_too_long(row, now)]
+        if far:
+            self._store.write(partial(self._count_all, far, now))
+        return len(far)
+
+    def _count_all(self, far: list[ScheduleRow], now: datetime, conn: Connection) -> None:
+        for row in far:
+            self._count_one(conn, row, now)
+
+    def _waits_too_long(self, row: ScheduleRow, now: datetime) -> bool:
+        try:
+            definition, rule = self._standings.read(row)
+        except ValueError:
+            return False
+        if not isinstance(definition.rule, Every) or definition.rule.start is not None or row.next_at is None:
+            return False
+        return row.next_at - now > definition.rule.interval + BACK and isinstance(rule, Every)
+
+    def _count_one(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
+        definition, _ = self._standings.read(row)
+        anchor = now.replace(microsecond=max(1, now.microsecond))  # beside the slots of the time that comes again
+        at = definition.rule.anchored(anchor).next_after(anchor)
+        changed = {"anchor": anchor, "next_at": at, "due_at": at}
+        if schedules.change(conn, row, now, changed):
+            _log.warning("the clock went back; the schedule '%s' counts from now", row.name)
+
+    def _tell(self, conn: Connection, row: ScheduleRow, now: datetime, name: str, reason: str) -> None:
+        line: tuple[Any, ...] = events.note(row.id, now, name, actor=BY, reason=reason, detail={"schedule": row.name})
+        events.append(conn, self._store.dialect, [line])

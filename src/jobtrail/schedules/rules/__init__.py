@@ -1,0 +1,1 @@
+"""Rules of time: cron, intervals, dates and calendar steps, and their wording."""

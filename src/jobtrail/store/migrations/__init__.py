@@ -1,1 +1,0 @@
-"""Alembic environment of the schema; called by `jobtrail.store.migrate` only."""

@@ -1,0 +1,1 @@
+"""Search: the filter grammar, pages and counts."""

@@ -1,0 +1,313 @@
+"""What follows the end of jobs: successors and groups, written in the transaction of the end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, insert, select, update
+
+from jobtrail.database.tables import group_members, groups, jobs, successors
+from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
+from jobtrail.job.successor import Successor, outcome_of_group
+
+from . import events, submissions
+from .submissions import WAITING, Rules, declare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.transitions import Move
+
+SUBMITTED, SKIPPED, REFUSED = "submitted", "skipped", "refused"
+_ACTIVE = [status.value for status in ACTIVE]
+
+
+# -- declared before the end ---------------------------------------------------------------------------
+
+
+def follow_existing(conn: Connection, job_id: str) -> Status | None:
+    """Somebody waits for the end of this job from now on; None where it is active, else the state that it ended in.
+
+    Its row is locked until the caller's commit, so its end comes before this or sees it.
+    """
+    mine = update(jobs).where(jobs.c.id == job_id, jobs.c.status.in_(_ACTIVE)).values(followed=True)
+    if conn.execute(mine).rowcount == 1:
+        return None
+    status = conn.execute(select(jobs.c.status).where(jobs.c.id == job_id)).scalar_one()
+    conn.execute(update(jobs).where(jobs.c.id == job_id).values(followed=True))  # a retry lets it end again
+    return Status(status)
+
+
+def attach(
+    conn: Connection, dialect: Dialect, job_id: str, following: Sequence[Successor], now: datetime
+) -> list[dict[str, Any]]:
+    """Declare successors of a job that is stored already; those whose end has been come at once.
+
+    One that was declared for this job before (the same in everything but its id) is not declared again. Returns what
+    became of each, as `of_job` tells it.
+    """
+    ended = follow_existing(conn, job_id)
+    there = {_likeness(one["successor"]): one["id"] for one in of_job(conn, job_id)}
+    new = [one for one in following if _likeness(one) not in there]
+    declare(conn, dialect, new, now, after=job_id)
+    if ended in FINAL:
+        mine = {one.id for one in new}
+        _End(conn, dialect, now).of_job(job_id, ended, [row for row in _waiting_for(conn, [job_id]) if row.id in mine])
+    ids = {one.id for one in new} | {there[_likeness(one)] for one in following if _likeness(one) in there}
+    return [one for one in of_job(conn, job_id) if one["id"] in ids]
+
+
+def _likeness(successor: Successor) -> str:
+    plain = {**successor.to_plain(), "id": "", "run": None}
+    plain["next"] = [_likeness(one) for one in successor.next]
+    return dumps(plain, sort_keys=True)
+
+
+# -- at the end ----------------------------------------------------------------------------------------
+
+
+def after_ends(
+    conn: Connection,
+    dialect: Dialect,
+    ended: Sequence[Move],
+    followed: set[str],
+    now: datetime,
+    wake: Callable[[], None] | None = None,
+) -> None:
+    """All that comes after these moves, which have just been written and end their jobs."""
+    end = _End(conn, dialect, now)
+    for move in ended:
+        if move.follow:
+            declared = [Successor.from_plain(one) for one in move.follow]
+            declare(conn, dialect, _not_come(conn, move, declared), now, after=move.job_id)
+    wanted = sorted({move.job_id for move in ended if move.follow or move.job_id in followed})
+    rows = defaultdict(list)
+    for row in _waiting_for(conn, wanted):
+        rows[row.after].append(row)
+    states = {move.job_id: move.to for move in ended}
+    came = sum(end.of_job(job_id, states[job_id], rows[job_id]) for job_id in wanted if rows[job_id])
+    came += end.of_groups({job_id: states[job_id] for job_id in wanted if job_id in followed})
+    if came and wake is not None:
+        wake()
+
+
+def _not_come(conn: Connection, move: Move, declared: list[Successor]) -> list[Successor]:
+    """Without those that an earlier run named and that came then: a job that is retried ends again."""
+    if move.run_no == 1:
+        return declared
+    there = [one for one in of_job(conn, move.job_id) if one["state"] == SUBMITTED and one["successor"].run is not None]
+    came = {_likeness(one["successor"]) for one in there}
+    return [one for one in declared if _likeness(one) not in came]
+
+
+def reopen(conn: Connection, job_ids: Iterable[str]) -> None:
+    """Members of unfinished groups run again: the groups wait for them anew."""
+    unfinished = select(groups.c.id).where(groups.c.finished_at.is_(None))
+    mine = (group_members.c.job_id.in_(list(job_ids)), group_members.c.group_id.in_(unfinished))
+    conn.execute(update(group_members).where(*mine).values(status=None))
+
+
+def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
+    """Skipped ones too: a job that was retried may end as they want.
+
+    Not those that an earlier run has named: this run has said what follows it.
+    """
+    if not job_ids:
+        return []
+    query = select(successors).where(successors.c.after.in_(list(job_ids)), successors.c.state.in_((WAITING, SKIPPED)))
+    if conn.dialect.name == "postgresql":
+        query = query.with_for_update()
+    found = conn.execute(query.order_by(successors.c.id)).all()
+    return [row for row in found if row.state == WAITING or Successor.from_json(row.template).run is None]
+
+
+class _End:
+    """The ends that are written in one transaction."""
+
+    def __init__(self, conn: Connection, dialect: Dialect, now: datetime) -> None:
+        self._conn = conn
+        self._dialect = dialect
+        self._now = now
+
+    def of_job(self, job_id: str, status: Status, rows: Sequence[Any]) -> int:
+        """How many successors came."""
+        row = self._conn.execute(
+            select(jobs.c.task, jobs.c.root, jobs.c.result, jobs.c.run_no).where(jobs.c.id == job_id)
+        ).one()
+        came, lines = 0, []
+        for one in rows:
+            following = Successor.from_json(one.template)
+            if not following.comes_after(status):
+                lines.append(self._skipped(one, following, f"{row.task} {job_id} is {status}"))
+                continue
+            why = f"follows {row.task} {job_id}, which is {status}"
+            new = following.job(self._now, parent=job_id, root=row.root or job_id, why=why, result=row.result)
+            line = self._submit(following, new)
+            came += line["state"] == SUBMITTED
+            lines.append(line)
+        told = [
+            events.note(
+                job_id, self._now, _EVENT[line["state"]], run_no=row.run_no, actor="jobtrail",
+                reason=line["reason"], detail={"task": line["task"], "job": line["job"]},
+            )
+            for line in lines
+        ]  # fmt: skip
+        events.append(self._conn, self._dialect, told)
+        return came
+
+    def _skipped(self, row: Any, following: Successor, why: str) -> dict[str, Any]:
+        reason = f"comes on {', '.join(following.ends)}; {why}"
+        self._settle(row.id, SKIPPED, None, reason)
+        return {"state": SKIPPED, "task": following.task, "job": None, "reason": reason}
+
+    def _submit(self, following: Successor, new: Any) -> dict[str, Any]:
+        unit = following.unit()
+        labels = _labels(following.new)
+        rules = Rules(unit=unit, if_active=following.if_active, if_done=following.if_done, labels=labels)
+        answer = submissions.submit(self._conn, self._dialect, new, rules, self._now)
+        state, reason = SUBMITTED, None
+        if answer.why is not None and answer.why != "done":
+            state, reason = REFUSED, f"job {answer.in_way} of its unit is in the way"
+        elif not answer.created:
+            reason = f"job {answer.id} stands for it"
+        self._settle(following.id, state, answer.id if state == SUBMITTED else None, reason)
+        if answer.created and following.next:
+            declare(self._conn, self._dialect, following.next, self._now, after=new.id)
+        return {"state": state, "task": following.task, "job": answer.id, "reason": reason}
+
+    def _settle(self, successor: str, state: str, job_id: str | None, reason: str | None) -> None:
+        values = {"state": state, "job_id": job_id, "reason": reason, "at": self._now}
+        self._conn.execute(update(successors).where(successors.c.id == successor).values(values))
+
+    # -- groups ----------------------------------------------------------------------------------------
+
+    def of_groups(self, states: Mapping[str, Status]) -> int:
+        """Members have ended; a group whose last ones they are ends too. How many successors came."""
+        if not states:
+            return 0
+        found = self._conn.execute(
+            select(group_members.c.group_id, group_members.c.job_id).where(group_members.c.job_id.in_(list(states)))
+        )
+        members = defaultdict(list)
+        for row in found:
+            members[row.group_id].append(row.job_id)
+        return sum(self.of_group(group, {one: states[one] for one in members[group]}) for group in sorted(members))
+
+    def of_group(self, group: str, states: Mapping[str, Status]) -> int:
+        """Write how members ended, with the group's row held, so that one of two last ones sees that all have."""
+        query = select(groups.c.finished_at).where(groups.c.id == group)
+        if self._conn.dialect.name == "postgresql":
+            query = query.with_for_update()
+        row = self._conn.execute(query).first()
+        if row is None or row.finished_at is not None:
+            return 0
+        for job_id, status in states.items():
+            mine = (group_members.c.group_id == group, group_members.c.job_id == job_id)
+            self._conn.execute(update(group_members).where(*mine).values(status=status.value))
+        left = select(group_members.c.job_id).where(group_members.c.group_id == group, group_members.c.status.is_(None))
+        if self._conn.execute(left.limit(1)).first() is not None:
+            return 0
+        return self._group_over(group)
+
+    def _group_over(self, group: str) -> int:
+        members = self._conn.execute(
+            select(group_members.c.status, jobs.c.result)
+            .outerjoin(jobs, jobs.c.id == group_members.c.job_id)
+            .where(group_members.c.group_id == group)
+            .order_by(group_members.c.position)
+        ).all()
+        outcome = outcome_of_group(row.status for row in members)
+        done = update(groups).where(groups.c.id == group)
+        self._conn.execute(done.values(finished_at=self._now, outcome=outcome.value))
+        waiting = select(successors).where(successors.c.group_id == group, successors.c.state == WAITING)
+        return sum(
+            self._after_group(row, group, outcome, [one.result for one in members])
+            for row in self._conn.execute(waiting).all()
+        )
+
+    def _after_group(self, row: Any, group: str, outcome: Outcome, results: list[str | None]) -> int:
+        following = Successor.from_json(row.template)
+        why = f"the group {group} ended with {outcome}"
+        if not following.comes_after_group(outcome):
+            self._skipped(row, following, why)
+            return 0
+        new = following.job(self._now, parent=group, root=group, why=f"follows: {why}", result=results)
+        return int(self._submit(following, new)["state"] == SUBMITTED)
+
+
+_EVENT = {SUBMITTED: "followed", SKIPPED: "not_followed", REFUSED: "not_followed"}
+
+
+def _labels(new: Mapping[str, Any]) -> dict[str, str] | None:
+    return loads(new["labels"]) if new.get("labels") else None
+
+
+# -- groups and reading --------------------------------------------------------------------------------
+
+
+def open_group(
+    conn: Connection,
+    dialect: Dialect,
+    group: str,
+    members: Sequence[tuple[str, Status | None]],
+    following: Sequence[Successor],
+    now: datetime,
+    *,
+    name: str | None,
+    actor: str | None,
+) -> int:
+    """Store a group of (job, the state that it has ended in already); an empty or ended one is over at once.
+
+    Returns how many follow-ups came at once.
+    """
+    values = {"id": group, "name": name, "total": len(members), "created_at": now, "actor": actor}
+    conn.execute(insert(groups).values(values))
+    rows = [(group, job_id, place, status.value if status else None) for place, (job_id, status) in enumerate(members)]
+    if rows:
+        dialect.insert_many(conn, group_members, ("group_id", "job_id", "position", "status"), rows)
+    declare(conn, dialect, following, now, group=group)
+    return _End(conn, dialect, now).of_group(group, {})
+
+
+def of_job(conn: Connection, job_id: str) -> list[dict[str, Any]]:
+    """The successors that were declared for a job, with what became of them."""
+    found = conn.execute(select(successors).where(successors.c.after == job_id).order_by(successors.c.id))
+    return [_shown(row) for row in found]
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    following = Successor.from_json(row.template)
+    return {
+        "id": row.id, "task": following.task, "on": row.ends.split(","), "state": row.state, "job": row.job_id,
+        "reason": row.reason, "successor": following,
+    }  # fmt: skip
+
+
+def group_of(conn: Connection, group: str) -> dict[str, Any] | None:
+    """A group with its counts by the state that members ended in (None: not ended) and its follow-ups."""
+    row = conn.execute(select(groups).where(groups.c.id == group)).first()
+    if row is None:
+        return None
+    count = func.count().label("count")
+    by_status = select(group_members.c.status, count).where(group_members.c.group_id == group)
+    counts = {one.status: one.count for one in conn.execute(by_status.group_by(group_members.c.status))}
+    following = conn.execute(select(successors).where(successors.c.group_id == group).order_by(successors.c.id))
+    return {**dict(row._mapping), "counts": counts, "following": [_shown(one) for one in following]}
+
+
+def groups_of_job(conn: Connection, job_id: str) -> list[str]:
+    """The groups that a job is a member of."""
+    found = conn.execute(select(group_members.c.group_id).where(group_members.c.job_id == job_id))
+    return list(found.scalars())
+
+
+def members_of(conn: Connection, group: str) -> list[str]:
+    """The jobs of a group, in the order of their submission."""
+    mine = select(group_members.c.job_id).where(group_members.c.group_id == group)
+    return list(conn.execute(mine.order_by(group_members.c.position)).scalars())

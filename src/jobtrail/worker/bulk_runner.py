@@ -1,0 +1,154 @@
+"""The body of a bulk action: each job that is meant is an item; what was done before a crash is found, not done twice."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from jobtrail.commands import rerun
+from jobtrail.commands.bulk import CANCEL, CHOSEN, RERUN, RETRY, RUN_NOW, TASK, Wanted, stands, why_not
+from jobtrail.database.tables import events as events_table
+from jobtrail.database.tables import jobs as jobs_table
+from jobtrail.errors import Conflict, NotFound, PermanentError, StoreError
+from jobtrail.job.json_value import decode
+from jobtrail.job.model import Mode
+from jobtrail.job.retry import Exponential, Retry
+from jobtrail.job.task import Task
+from jobtrail.job.unit import step_digest
+from jobtrail.runtime.context import Context
+from jobtrail.store import jobs, runs
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from jobtrail.commands.service import Service
+    from jobtrail.job.model import JobRow, Submitted
+
+PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0))
+LONGEST_SLEEP = 0.2  # seconds
+# An action -> the moves in the trail by which it is known again.
+_MOVES = {RETRY: ("retried",), CANCEL: ("cancelled", "stop_requested"), RUN_NOW: ("run_now",)}
+_DONE = {RETRY: "retried", RERUN: "run again", CANCEL: "cancelled or asked to stop", RUN_NOW: "due now"}
+
+
+def task_of(service: Service) -> Task:
+    """The task that every application knows."""
+
+    def act(ctx: Context, *, action: str, mode: str | None, filter: str | None, per_second: float | None) -> Any:  # noqa: A002 - as it is called for a person
+        """Do one thing with many jobs; made over the network, from the page of the jobs."""
+        wanted = Wanted(action, filter=filter or "chosen by hand", mode=mode)
+        return Acting(service, ctx, wanted, per_second).run()
+
+    return Task.made(TASK, act, {"kind": "bulk", "retry": PATIENCE})
+
+
+class Acting:
+    """One run of a bulk action."""
+
+    def __init__(self, service: Service, ctx: Context, wanted: Wanted, per_second: float | None) -> None:
+        self._service = service
+        self._store = service.store
+        self._ctx = ctx
+        self._wanted = wanted
+        self._pause = 1.0 / per_second if per_second else 0.0
+        with self._store.read() as conn:
+            row = jobs.get(conn, ctx.job)
+        self._actor = (row.actor if row is not None else None) or f"job:{ctx.job}"
+        self._reason = f"{row.reason if row is not None and row.reason else 'bulk action'} (by job {ctx.job})"
+
+    def run(self) -> dict[str, Any]:
+        """Do it with each; the counts."""
+        meant: dict[str, int] = dict(self._ctx.step(CHOSEN, self._as_before))
+        counted: Counter[str] = Counter()
+        for item in self._ctx.items(list(meant)):
+            with item as job_id:
+                left = self._act(job_id, meant[job_id])
+                if left is not None:
+                    item.skip(left)
+                counted[left or _DONE[self._wanted.action]] += 1
+            self._rest()
+        return {"action": self._wanted.action, "jobs": len(meant), "this_run": dict(counted)}
+
+    def _as_before(self) -> list[list[Any]]:
+        """What is meant stands with the job from its submission on; a re-run of it means the same."""
+        with self._store.read() as conn:
+            own = jobs.get(conn, self._ctx.job)
+            while own is not None:
+                kept = runs.find_step(conn, own.ledger, CHOSEN, step_digest(CHOSEN, (), {}))
+                if kept is not None:
+                    found: list[list[Any]] = decode(kept)
+                    return found
+                own = jobs.get(conn, own.rerun_of) if own.rerun_of else None
+        message = "which jobs are meant is not kept any more; choose them again and start the action anew"
+        raise PermanentError(message)
+
+    def _rest(self) -> None:
+        end = time.monotonic() + self._pause
+        while (left := end - time.monotonic()) > 0:
+            self._ctx.check_cancelled()
+            time.sleep(min(left, LONGEST_SLEEP))
+
+    # -- one job -------------------------------------------------------------------------------------
+
+    def _act(self, job_id: str, run_no: int) -> str | None:
+        """Do it with one job; why nothing was done, None where it was done, now or before a crash.
+
+        Raises: StoreError.
+        """
+        if self._ctx.run_no > 1 and self._was_done(job_id):
+            return None
+        with self._store.read() as conn:
+            row = stands(conn, job_id)
+            left = "is gone" if row is None else why_not(self._wanted, row, self._store.now())
+        if left is None and self._wanted.action in {RETRY, RERUN} and row.run_no != run_no:
+            left = "has run again meanwhile"
+        if left is not None:
+            return left
+        try:
+            self._do(job_id)
+        except (Conflict, NotFound) as error:
+            return str(error)
+        return None
+
+    def _do(self, job_id: str) -> None:
+        action, actor, reason = self._wanted.action, self._actor, self._reason
+        if action == RETRY:
+            rerun.retry(self._store, job_id, actor=actor, reason=reason)
+        elif action == CANCEL:
+            rerun.cancel(self._store, job_id, actor=actor, reason=reason, force=False)
+        elif action == RUN_NOW:
+            rerun.run_now(self._store, job_id, actor=actor, reason=reason)
+        else:
+            self._run_again(job_id)
+
+    def _run_again(self, job_id: str) -> None:
+        said = {"actor": self._actor, "reason": self._reason, "parent": self._ctx.job, "root": self._ctx.job}
+        answer = self._store.write(partial(self._rerun_once, job_id, said), key=job_id)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer.why is not None:
+            message = f"its unit has an active job: {answer.in_way}"
+            raise Conflict(message, answer.in_way)
+
+    def _rerun_once(self, job_id: str, said: dict[str, Any], conn: Connection) -> Submitted | Conflict:
+        """Under the lock of the job's row, so that of two bulk actions one runs it again."""
+        row: JobRow | None = jobs.get(conn, job_id, lock=True)
+        now_stands = stands(conn, job_id)
+        if row is None or now_stands is None or now_stands.reran:
+            return Conflict("was run again already", job_id)
+        said = {**said, "submitter": self._service.submitter}
+        return rerun.rerun_on(conn, self._store, job_id, Mode(self._wanted.mode or Mode.FULL), **said)
+
+    def _was_done(self, job_id: str) -> bool:
+        """Has an earlier run of this action done it, and was lost before it could write that down?"""
+        with self._store.read() as conn:
+            if self._wanted.action == RERUN:
+                mine = (jobs_table.c.rerun_of == job_id) & (jobs_table.c.parent == self._ctx.job)
+                return conn.execute(select(jobs_table.c.id).where(mine).limit(1)).first() is not None
+            mine = (events_table.c.job_id == job_id) & (events_table.c.reason == self._reason)
+            moved = events_table.c.name.in_(_MOVES[self._wanted.action])
+            return conn.execute(select(events_table.c.id).where(mine, moved).limit(1)).first() is not None

@@ -1,0 +1,219 @@
+"""A run whose body is in a child process: what is sent there, what is heard, and what its end means here.
+
+Middleware, records, steps and the decision stay in the worker; `child` is the other side. Exceptions cross as
+their description, with the verdict of the retry policy, which the child asks because it holds the exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError
+from jobtrail.executors.process import ChildGone, ProcessExecutor
+from jobtrail.job.failure import Failure, describe
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.json_value import decode, encode_arguments
+from jobtrail.job.model import Partial, Snooze
+from jobtrail.store.items import Recorded
+
+if TYPE_CHECKING:
+    from jobtrail.config import Settings
+    from jobtrail.executors.process import Message
+    from jobtrail.job.model import Claim
+    from jobtrail.job.task import Tasks
+    from jobtrail.runtime.context import StepStore
+
+    from .run import Run
+
+ENTRY = "jobtrail.worker.child:main"
+GRACE = 1.0  # seconds from a passed limit to the first signal; after a cancel it is `cancel_timeout`
+OVERTAKEN, SHUTDOWN = "overtaken by a newer run", "shutdown"
+_log = logging.getLogger("jobtrail.worker")
+
+
+class RemoteError(Exception):
+    """What a body raised in its process, or the end of that process: described, with the policy's verdict."""
+
+    def __init__(self, failure: Failure, *, allowed: bool, delay: tuple[float, str | None]) -> None:
+        super().__init__(f"{failure.type}: {failure.message}" if failure.message else failure.type)
+        self.failure = failure
+        self.allowed = allowed
+        self.delay = delay
+
+
+class RemoteStop(StopSignal):
+    """The body stopped in its process because it was asked to; ``failure`` tells where it was."""
+
+    def __init__(self, cause: str, failure: Failure) -> None:
+        super().__init__(cause)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the child says of a body's end beside its value or error."""
+
+    result: str | None = None
+    note: str | None = None
+    unreached: bool = False
+    stopped_reason: str | None = None
+    following: tuple[dict[str, Any], ...] = ()
+
+
+class Remote:
+    """The way of one worker's runs into child processes and back."""
+
+    def __init__(self, tasks: Tasks, steps: StepStore, settings: Settings, *, limit: int) -> None:
+        self.settings = settings
+        self.steps = steps
+        own = [task for task in tasks.all() if task.executor == "process"]
+        self.processes = ProcessExecutor(ENTRY, limit=limit, modules={one.function.__module__ for one in own})
+        if own:
+            self.processes.warm()
+
+    async def perform(self, run: Run) -> Any:
+        """Have the body run in a child and wait for its end.
+
+        Raises: RemoteError, RetrySignal, StopSignal.
+        """
+        if run.stop.cause is not None:
+            run.stop.noticed = True
+            raise StopSignal(run.stop.cause)
+        talk = JobTalk(run, self.steps, self.settings)
+        run.call = self.processes.start(talk)
+        try:
+            last = await self.processes.wait(run.call)
+        except ChildGone as gone:
+            raise _died(run, gone) from None
+        except asyncio.CancelledError:
+            run.call.kill("its worker gave it up", told=SHUTDOWN)
+            raise
+        return _understood(run, last)
+
+    def stop(self, run: Run, cause: str) -> None:
+        """Ask a body to stop, by and by with force."""
+        if run.call is not None:
+            grace = self.settings.cancel_timeout if cause in {"cancel", SHUTDOWN} else GRACE
+            run.call.stop(cause, grace)
+
+
+class JobTalk:
+    """What the pool asks about one run; called in a thread of the pool."""
+
+    def __init__(self, run: Run, steps: StepStore, settings: Settings) -> None:
+        self.memory_limit = run.task.memory_limit
+        self.max_jobs = run.task.max_jobs_per_child
+        self.order = _order(run, settings)
+        self._run = run
+        self._steps = steps
+
+    def look(self) -> str | None:
+        """A newer run owns the job: this body must end."""
+        return OVERTAKEN if self._run.recorder.overtaken else None
+
+    def heard(self, message: Message) -> Message | None:
+        """Take over records, answer questions about steps."""
+        self._run.recorder.sign()
+        if message["kind"] == "records":
+            self._record(message)
+            return None
+        try:
+            value = self._answer(message)
+        except StoreError as error:
+            return {"kind": "answer", "id": message["id"], "error": str(error)}
+        return {"kind": "answer", "id": message["id"], "value": value, "overtaken": self._run.recorder.overtaken}
+
+    def _record(self, message: Message) -> None:
+        recorder = self._run.recorder
+        recorder.has_items = recorder.has_items or message["has_items"]
+        for loop, key, position, outcome, reason, kind in message["items"]:
+            recorder.item(Recorded(loop, key, position, ItemOutcome(outcome), reason, kind))
+            recorder.item_over()
+        for report in message["progress"]:
+            recorder.progress(**report)
+        for line in message["log"]:
+            recorder.log(line)
+
+    def _answer(self, message: Message) -> Any:
+        claim = self._run.claim
+        if message["kind"] == "find":
+            return self._steps.find(claim, message["name"], message["digest"])
+        if message["kind"] == "answer_to":
+            return self._steps.answer(claim, message["name"], message["digest"], remembered=message["remembered"])
+        if message["kind"] == "save":
+            return self._steps.save(claim, message["name"], message["digest"], message["result"], message["seconds"])
+        self._run.recorder.flush()
+        return None
+
+
+def _order(run: Run, settings: Settings) -> Message:
+    claim, file = run.claim, run.ctx.file if run.ctx is not None else None
+    return {
+        "kind": "job",
+        "task": run.task.name,
+        "module": run.task.function.__module__,
+        "place": run.task.function.__qualname__,
+        "claim": _plain_claim(claim),
+        "args": encode_arguments(run.arguments, settings.argument_limit),
+        "file": asdict(file) if file is not None else None,
+        "prior": [(loop, key, outcome.value) for (loop, key), outcome in list(run.recorder._standing.items())],
+        "tried_again": sorted(run.recorder._tried_again),
+        "retry": run.policy.to_json(),
+        "max_failed_items": str(limit) if (limit := run.task.max_failed_items) is not None else None,
+        "memory": run.task.memory_limit,
+        "result_limit": settings.result_limit,
+        "error_limit": settings.error_limit,
+        "log_level": logging.getLogger().level,
+        "trace": run.state.get("jobtrail.trace"),
+    }
+
+
+def _plain_claim(claim: Claim) -> dict[str, Any]:
+    return {f.name: getattr(claim, f.name) for f in fields(claim)} | {
+        "started_at": claim.started_at.isoformat(),
+        "due_at": None,
+    }
+
+
+# -- the end -----------------------------------------------------------------------------------------
+
+
+def _understood(run: Run, last: Message) -> Any:
+    """The body's value, or its error raised."""
+    run.stop.noticed = run.stop.noticed or last["noticed"]
+    run.ending = Ending(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"]))
+    run.hook_note = run.hook_note or last["hook_note"]
+    failure = Failure(**last["failure"]) if last.get("failure") else None
+    how = last["how"]
+    if how == "returned":
+        return decode(last["result"])
+    if how == "partial":
+        return Partial(decode(last["result"]), last["reason"])
+    if how == "snooze":
+        return Snooze(last["seconds"], last["reason"])
+    if how == "ask":
+        from jobtrail.job.questions.question import Question
+
+        raise AskSignal(Question(**last["question"]))
+    if how == "retry":
+        raise RetrySignal(last["delay"], last["reason"])
+    if failure is None:
+        message = f"a child process ended its job in an unknown way: {how}"
+        raise RuntimeError(message)
+    if how == "stopped":
+        raise RemoteStop(last["cause"], failure)
+    seconds, warning = last["delay"] or run.policy.delay(run.claim.attempt)
+    raise RemoteError(failure, allowed=last["allowed"], delay=(seconds, warning))
+
+
+def _died(run: Run, gone: ChildGone) -> BaseException:
+    """The process ended before the body: by our hand, or an ordinary failed attempt."""
+    run.ending = Ending()
+    if gone.told is not None:
+        run.stop.noticed = True
+        return RemoteStop(gone.told, describe(ProcessDied(str(gone))))
+    died: Exception = MemoryError(str(gone)) if gone.memory else ProcessDied(str(gone))
+    return RemoteError(describe(died), allowed=run.policy.allows(died), delay=run.policy.delay(run.claim.attempt, died))

@@ -1,0 +1,241 @@
+"""A worker's life: its identity in the store, its beat, its upkeep, and the comparison of both sides' beliefs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from jobtrail.commands.rerun import subject
+from jobtrail.database.wakeup import DEAD
+from jobtrail.errors import InvalidOption, StoreError
+from jobtrail.job import transitions
+from jobtrail.job.ids import new_id
+from jobtrail.job.model import Status, StopCause
+from jobtrail.recovery import spool
+from jobtrail.recovery.background_loop import Chore
+from jobtrail.recovery.heartbeat import ChildBeat, ThreadBeat
+from jobtrail.recovery.retention import Forgetting
+from jobtrail.recovery.upkeep import Upkeep
+from jobtrail.store import jobs, workers
+
+from .health import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.task import Tasks
+    from jobtrail.recovery.background_loop import Health
+    from jobtrail.recovery.heartbeat import Beat
+    from jobtrail.store import Store
+
+_log = logging.getLogger("jobtrail.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the store and the worker believed different things.
+
+    ``overtaken`` are runs held here that the store gave away; ``renewed`` tells that the worker had been
+    declared dead and lives on under a new identity.
+    """
+
+    overtaken: tuple[str, ...] = ()
+    renewed: bool = False
+
+
+class Companion(Protocol):
+    """What lives beside a worker: a loop of its own, such as the scheduler's."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """Take on nothing more, and end within seconds."""
+
+    def listen(self, words: frozenset[str]) -> None:
+        """What was said after a commit, here or in another process; must return at once."""
+
+    def health(self) -> Health | None:
+        """How it stands."""
+
+
+class Life:
+    """One identity after the other, from `begin` to `end`."""
+
+    def __init__(
+        self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread"
+    ) -> None:
+        self.id = new_id()
+        self._store = store
+        self._settings = settings
+        self._queues = queues
+        self._slots = slots
+        self._suspected: set[tuple[str, int]] = set()
+        self._compared_at = float("-inf")
+        self._beat = _beat(beat, store, settings)
+        self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
+        self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
+        self._forgetting = Forgetting(store, settings)
+        self._companions: list[Companion] = []
+        self.condition = Condition(store.now)
+
+    def accompany(self, companion: Companion) -> None:
+        """Something of the application lives as long as this life does, and takes on nothing more when it stops."""
+        self._companions.append(companion)
+
+    # -- begin and end -------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Tell the store, beat, and look after what the dead left. Blocking."""
+        self._register()
+        self._beat.start(self.id)
+        self._store.wake.subscribe(self._on_word)
+        self._look_at_once()
+        self._chore.start()
+        self._forgetting.start()
+        for companion in self._companions:
+            companion.start()
+
+    def _look_at_once(self) -> None:
+        """What a predecessor on this host left is proven and taken over at once; where that fails, the chore repeats it."""
+        try:
+            spool.replay(self._store, self.id)
+            self._upkeep.run_once()
+        except StoreError:
+            pass
+        except Exception:
+            _log.exception("the first turn of upkeep failed and is repeated")
+
+    def stopping(self) -> None:
+        """Nothing new is claimed; readiness goes."""
+        for companion in self._companions:
+            with contextlib.suppress(StoreError):
+                companion.stop()
+        self._chore.stop()
+        self._forgetting.stop()
+        with contextlib.suppress(StoreError):
+            self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
+
+    def end(self, *, living: set[str]) -> None:
+        """The worker has ended in order; ``living`` are jobs whose bodies still run and cannot be stopped. Blocking.
+
+        With such bodies it is "leaving": it goes on beating as long as the process lives, so that none of them
+        is started a second time beside the first; when the process is gone, upkeep hands them back.
+
+        Raises: StoreError while the store is away.
+        """
+        self._store.wake.unsubscribe(self._on_word)
+        self._hand_back_rest(living)
+        if living:
+            self._store.write(lambda conn: workers.set_state(conn, self.id, "leaving"))
+            return
+        self._beat.stop()
+        self._store.write(lambda conn: workers.stopped(conn, self.id, self._store.now()))
+
+    def _register(self) -> None:
+        self._store.write(
+            lambda conn: workers.register(
+                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now()
+            )
+        )
+
+    def _on_word(self, words: frozenset[str]) -> None:
+        if DEAD in words:
+            self._chore.wake()
+        for companion in self._companions:
+            companion.listen(words)
+
+    def listen(self, words: frozenset[str]) -> None:
+        """What another process said."""
+        self._on_word(words)
+
+    # -- while it lives ------------------------------------------------------------------------------
+
+    def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
+        """The event loop turns."""
+        self._beat.tick(running, children, self.condition.told(self.health()))
+
+    def health(self) -> list[Health]:
+        """How the chores of this life stand."""
+        chores = (self._beat, self._chore, self._forgetting)
+        own = [*(chore.health() for chore in chores), *(companion.health() for companion in self._companions)]
+        return [one for one in own if one is not None]
+
+    def comparison_due(self) -> bool:
+        """At every beat."""
+        now = time.monotonic()
+        if now - self._compared_at < self._settings.beat_interval:
+            return False
+        self._compared_at = now
+        return True
+
+    def compare(self, running: Mapping[str, int], ended: set[str]) -> Difference:
+        """Compare the runs that are held here (job id to run_no) with those that the store believes in. Blocking.
+
+        A run that is unknown here at two comparisons in a row is handed back, uncharged.
+        """
+        with self._store.read() as conn:
+            state = workers.state_of(conn, self.id)
+            held = set(jobs.held_by(conn, self.id))
+        if state not in workers.ALIVE:
+            self._renew()
+            return Difference(tuple(running), renewed=True)
+        overtaken = tuple(job for job, run_no in running.items() if (job, run_no) not in held and job not in ended)
+        unknown = {(job, run_no) for job, run_no in held if job not in running and job not in ended}
+        for job, run_no in unknown & self._suspected:
+            self._hand_back(job, run_no, "the answer to its claim was lost")
+        self._suspected = unknown
+        return Difference(overtaken)
+
+    def _renew(self) -> None:
+        _log.error("worker %s was declared dead while it was away; it goes on under a new identity", self.id)
+        self.id = new_id()
+        self._suspected = set()
+        self._register()
+        self._beat.start(self.id)
+
+    def _hand_back_rest(self, living: set[str]) -> None:
+        """Claims whose answer never came."""
+        with self._store.read() as conn:
+            held = jobs.held_by(conn, self.id)
+        for job, run_no in held:
+            if job not in living:
+                self._hand_back(job, run_no, "interrupted by shutdown")
+
+    def _hand_back(self, job_id: str, run_no: int, reason: str) -> None:
+        def operation(conn: Connection) -> None:
+            row = jobs.get(conn, job_id, lock=True)
+            if row is None or row.run_no != run_no or row.status not in {Status.RUNNING, Status.CANCELLING}:
+                return
+            now = self._store.now()
+            if row.status is Status.RUNNING:
+                move = transitions.handed_back(subject(row), now, reason=reason, actor=transitions.UPKEEP)
+            elif row.stop_cause == StopCause.CANCEL:
+                move = transitions.stopped_by_cancel(subject(row), now, note=reason)
+            else:
+                return
+            jobs.apply(conn, self._store.dialect, [move], now)
+            self._store.wake.need()
+
+        self._store.write(operation, key=job_id)
+
+
+def _beat(kind: str, store: Store, settings: Settings) -> Beat:
+    if kind == "child":
+        return ChildBeat(store, settings.beat_interval, end_blocked=settings.end_blocked)
+    if kind == "thread":
+        return ThreadBeat(store, settings.beat_interval)
+    message = f"beat must be 'thread' or 'child'; it is {kind!r}"
+    raise InvalidOption(message)
+
+
+def speed_up_switches() -> None:
+    """In a process that only works: let the threads of store and loop take turns more often than every 5 ms."""
+    sys.setswitchinterval(0.001)
