@@ -12,7 +12,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install console console-types screenshots demo test test-long lint types contract check bench faults clean
+.PHONY: help install console console-types screenshots demo test test-long lint types house contract check bench faults clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ lint: $(VENV)/.dev ## ruff
 
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
+
+house: ## the house in numbers (ARGS="--against REV --names")
+	$(PYTHON) scripts/house.py $(ARGS)
 
 contract: $(VENV)/.dev ## who may import whom
 	$(BIN)/lint-imports --no-cache
