@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         InvalidFilter,
         InvalidOption,
         InvalidPeriod,
+        InvalidSchedule,
         JobFailed,
         JobTrailError,
         NotFound,
@@ -31,18 +32,22 @@ if TYPE_CHECKING:
         ResultTimeout,
         RetryableError,
         SchemaMismatch,
+        StepError,
         StoreError,
         StoreUnavailable,
         TooLarge,
+        TooManyFailedItems,
+        TooSlow,
         UnknownTask,
         UsageError,
     )
-    from .job.model import Partial, Snooze, Status
+    from .job.model import Outcome, Partial, Snooze, Status
     from .job.period import Period
-    from .job.retry import Retry
+    from .job.retry import Exponential, Retry
     from .plugins.plugin import Plugin
     from .runtime.context import AsyncContext, Context
-    from .schedules.rules.rules import calendar, cron, every
+    from .schedules.rules.rules import at, calendar, cron, every
+    from .worker.middleware import Middleware
 
 __version__ = "0.1.0"
 
@@ -65,6 +70,7 @@ _HOMES = {
         "InvalidFilter",
         "InvalidOption",
         "InvalidPeriod",
+        "InvalidSchedule",
         "JobFailed",
         "JobTrailError",
         "NotFound",
@@ -74,17 +80,21 @@ _HOMES = {
         "ResultTimeout",
         "RetryableError",
         "SchemaMismatch",
+        "StepError",
         "StoreError",
         "StoreUnavailable",
         "TooLarge",
+        "TooManyFailedItems",
+        "TooSlow",
         "UnknownTask",
         "UsageError",
     ),
-    ".job.model": ("Partial", "Snooze", "Status"),
+    ".job.model": ("Outcome", "Partial", "Snooze", "Status"),
     ".job.period": ("Period",),
-    ".job.retry": ("Retry",),
+    ".job.retry": ("Exponential", "Retry"),
     ".plugins.plugin": ("Plugin",),
-    ".schedules.rules.rules": ("calendar", "cron", "every"),
+    ".schedules.rules.rules": ("at", "calendar", "cron", "every"),
+    ".worker.middleware": ("Middleware",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -97,6 +107,7 @@ __all__ = [
     "BoundTask",
     "Conflict",
     "Context",
+    "Exponential",
     "IdempotencyConflict",
     "IllegalMove",
     "InputChanged",
@@ -105,11 +116,14 @@ __all__ = [
     "InvalidFilter",
     "InvalidOption",
     "InvalidPeriod",
+    "InvalidSchedule",
     "Job",
     "JobFailed",
     "JobTrail",
     "JobTrailError",
+    "Middleware",
     "NotFound",
+    "Outcome",
     "Partial",
     "Period",
     "PermanentError",
@@ -122,12 +136,16 @@ __all__ = [
     "SchemaMismatch",
     "Snooze",
     "Status",
+    "StepError",
     "StoreError",
     "StoreUnavailable",
     "TooLarge",
+    "TooManyFailedItems",
+    "TooSlow",
     "UnknownTask",
     "UsageError",
     "__version__",
+    "at",
     "calendar",
     "cron",
     "every",
