@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from databases import needs_postgres, on_both, variant
 from services import Unavailable, forget_old, fresh_database, postgres, skip_or_fail
 
 if TYPE_CHECKING:
@@ -46,14 +47,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a PostgreSQL, so that nobody has to remember to."""
+    """Mark what needs a PostgreSQL, and leave to the long form what runs there only for completeness."""
     for item in items:
-        call = getattr(item, "callspec", None)
-        values = call.params.values() if call else ()
-        if "postgres_server" in getattr(item, "fixturenames", ()) or "postgresql" in [
-            v for v in values if isinstance(v, str)
-        ]:
+        if needs_postgres(item):
             item.add_marker("postgres")
+        if variant(item) == "postgresql" and not on_both(item):
+            item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,13 @@ ENVIRONMENT = "JOBTRAIL_TEST_POSTGRES"
 LOCAL = ("postgresql://postgres@127.0.0.1:5432/postgres", "postgresql:///postgres")
 PREFIX = "jobtrail_test_"
 START_SECONDS = 30.0
+MEMORY = Path("/dev/shm")  # a server of our own keeps its files here if there is room; nothing in it has to survive
+MEMORY_NEEDED = 2 << 30  # bytes
+# Durability is never the question of a test: a crash of the server is a crash of its processes, not of the machine.
+QUICK = {
+    "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "jit": "off", "wal_level": "minimal",
+    "max_wal_senders": "0", "max_wal_size": "256MB",
+}  # fmt: skip
 
 
 class Unavailable(Exception):
@@ -48,14 +55,14 @@ def postgres() -> Iterator[str]:
             raise Unavailable(message)
         yield named
         return
-    for address in LOCAL:
-        if can_create(address):
-            yield address
-            return
     if programs() is not None:
         with start_postgres() as own:
             yield own.address
         return
+    for address in LOCAL:
+        if can_create(address):
+            yield address
+            return
     yield from _from_wheel()
 
 
@@ -105,7 +112,7 @@ class Cluster:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        options = {"fsync": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": "", **self.settings}
+        options = {**QUICK, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", **self.settings}
         command = [self.bin / "postgres", "-D", self.folder / "data", "-p", str(self.port)]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
@@ -147,10 +154,11 @@ class Cluster:
 
 
 def _for_user(command: list[str]) -> list[str]:
-    """PostgreSQL refuses to run as root."""
-    if os.geteuid() != 0:
-        return command
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+    """Run as the user that PostgreSQL accepts (it refuses root), and end with the test run, even if that is killed."""
+    wrapper = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
+    if os.geteuid() == 0:
+        wrapper = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig", "INT"]
+    return [*wrapper, *command]
 
 
 @contextlib.contextmanager
@@ -163,7 +171,7 @@ def start_postgres(**settings: str) -> Iterator[Cluster]:
     if where is None:
         message = "PostgreSQL's programs (initdb, postgres) are not installed"
         raise Unavailable(message)
-    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", dir=_memory(), ignore_cleanup_errors=True) as folder:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
         one = Cluster(Path(folder), free_port(), where, settings)
@@ -173,6 +181,14 @@ def start_postgres(**settings: str) -> Iterator[Cluster]:
             yield one
         finally:
             one.stop()
+
+
+def _memory() -> Path | None:
+    """The folder of a file system in memory, if this machine has one with enough room."""
+    with contextlib.suppress(OSError):
+        if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_NEEDED:
+            return MEMORY
+    return None
 
 
 def free_port() -> int:
@@ -220,11 +236,36 @@ def fresh_database(server: str) -> Iterator[str]:
     name = database_name(uuid4().hex[:12])
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        conn.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
         yield on_server(server, name)
     finally:
         with contextlib.suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as conn:
             conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def empty_database(address: str) -> None:
+    """Remove all rows from the tables of a migrated database; the numbers of its sequences go on."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as conn:
+        conn.execute("SET lock_timeout = '10s'")
+        conn.execute(EMPTY)
+
+
+EMPTY = """
+DO $$
+DECLARE one record; filled boolean; big text := '';
+BEGIN
+  SET LOCAL session_replication_role = replica; -- no foreign keys: every table is emptied
+  FOR one IN SELECT c.oid::regclass::text AS name, pg_relation_size(c.oid) AS size FROM pg_class c
+      WHERE c.relkind = 'r' AND c.relname LIKE 'jobtrail%' AND c.relname <> 'jobtrail_schema' AND pg_relation_size(c.oid) > 0 LOOP
+    IF one.size > 400000 THEN big := big || ', ' || one.name;
+    ELSE EXECUTE 'DELETE FROM ' || one.name; END IF;
+  END LOOP;
+  IF big <> '' THEN EXECUTE 'TRUNCATE ' || substr(big, 3) || ' CASCADE'; END IF;
+END $$
+"""
 
 
 def on_server(server: str, name: str) -> str:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from services import database_name
+from services import database_name, empty_database
 from sqlalchemy import select
 
 from jobtrail import JobTrail
 from jobtrail.database import migration, tables
 from jobtrail.database.connection import Database
-from jobtrail.database.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,6 +77,7 @@ def new_database(postgres_server: str) -> Iterator[Callable[[], str]]:
         name = f"{stem}_{len(made)}"
         with psycopg.connect(postgres_server, autocommit=True) as conn:
             conn.execute(f"CREATE DATABASE {name} TEMPLATE {made[0]} STRATEGY FILE_COPY")
+            conn.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         made.append(name)
         return f"{base}/{name}"
 
@@ -96,13 +96,7 @@ def _shared_database(new_database: Callable[[], str]) -> str:
 def postgres_url(_shared_database: str) -> Iterator[str]:
     """A PostgreSQL database with all tables and no rows; emptied after the test."""
     yield _shared_database
-    with closing(Database(_shared_database)) as database, database.connect() as conn:
-        filled = [
-            name for name in metadata.tables if conn.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()
-        ]
-        if filled:
-            conn.exec_driver_sql("SET lock_timeout = '10s'")
-            conn.exec_driver_sql("TRUNCATE " + ", ".join(filled) + " CASCADE")
+    empty_database(_shared_database)
 
 
 @pytest.fixture(scope="session")
