@@ -27,7 +27,7 @@ from jobtrail.recovery.overdue import MARGIN, WATCHED, Overdue
 from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.runtime import time_limits
 from jobtrail.runtime.time_limits import Limits
-from jobtrail.store import deadlines, workers
+from jobtrail.store import runs, workers
 from jobtrail.testing import MovableClock, drain
 
 
@@ -151,7 +151,7 @@ def make(jobs):
 def put(jobs, claim, seconds, cause="timeout", run_no=None):
     at = jobs.store.now() + timedelta(seconds=seconds)
     run = claim.run_no if run_no is None else run_no
-    return jobs.store.write(lambda conn: deadlines.put(conn, claim.id, run, at, cause))
+    return jobs.store.write(lambda conn: runs.set_deadline(conn, claim.id, run, at, cause))
 
 
 class Beat:
@@ -206,7 +206,7 @@ def test_it_may_move_between_the_look_and_the_write(jobs, make, clock, monkeypat
     stop = one._stop
 
     def moved(row, conn):
-        deadlines.put(conn, claim.id, claim.run_no, jobs.store.now() + timedelta(seconds=1), "stall")
+        runs.set_deadline(conn, claim.id, claim.run_no, jobs.store.now() + timedelta(seconds=1), "stall")
         return stop(row, conn)
 
     monkeypatch.setattr(one, "_stop", moved)

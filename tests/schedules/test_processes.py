@@ -25,7 +25,7 @@ from jobtrail.database.tables import slots as slots_table
 from jobtrail.database.tables import workers as workers_table
 from jobtrail.schedules.scheduler import Beside
 from jobtrail.schedules.state import definition_of, rule_of
-from jobtrail.store import slots
+from jobtrail.store import schedules
 
 TESTS = Path(__file__).parents[1]
 SECOND = timedelta(seconds=1)
@@ -180,7 +180,7 @@ def test_a_kill_in_the_middle_of_a_thousand_schedules_loses_and_doubles_none(url
 
 def check_without_gap(conn, row):
     """The slots of a schedule are the rule's own times from the first to the next, each once; how many made a job."""
-    found = slots.of_schedule(conn, row.id, limit=10_000)
+    found = schedules.slots_of(conn, row.id, limit=10_000)
     planned = [slot.planned_at for slot in reversed(found)]
     rule = rule_of(definition_of(row), row)
     assert row.next_at is not None

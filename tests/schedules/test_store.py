@@ -13,8 +13,8 @@ from jobtrail.job.ids import new_id
 from jobtrail.schedules.definition import Definition
 from jobtrail.schedules.initial_position import new_row
 from jobtrail.schedules.rules.rules import every
-from jobtrail.store import schedules, slots
-from jobtrail.store.slots import MISSED, SUBMITTED, Slot
+from jobtrail.store import schedules
+from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 TEN = timedelta(seconds=10)
@@ -108,36 +108,36 @@ def test_the_outcome_of_a_job_is_kept_only_while_it_is_the_last(store, row):
 
 
 def test_a_slot_is_stored_once(store, row):
-    store.write(lambda conn: slots.put(conn, store.dialect, [slot(row, NOON)]))
+    store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON)]))
     with pytest.raises(IntegrityError):
-        store.write(lambda conn: slots.put(conn, store.dialect, [slot(row, NOON + TEN), slot(row, NOON)]))
+        store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON + TEN), slot(row, NOON)]))
     with store.read() as conn:
-        assert slots.of_schedule(conn, row.id) == [slot(row, NOON)]
-    store.write(lambda conn: slots.put_where_free(conn, store.dialect, [slot(row, NOON, MISSED), slot(row, NOON + TEN)]))
+        assert schedules.slots_of(conn, row.id) == [slot(row, NOON)]
+    store.write(lambda conn: schedules.put_free_slots(conn, store.dialect, [slot(row, NOON, MISSED), slot(row, NOON + TEN)]))
     with store.read() as conn:
-        assert [one.state for one in slots.of_schedule(conn, row.id)] == [SUBMITTED, SUBMITTED]
+        assert [one.state for one in schedules.slots_of(conn, row.id)] == [SUBMITTED, SUBMITTED]
 
 
 def test_which_slots_are_taken(store, row):
     many = [slot(row, NOON + number * TEN, MISSED, reason="down") for number in range(600)]
-    store.write(lambda conn: slots.put(conn, store.dialect, many))
+    store.write(lambda conn: schedules.put_slots(conn, store.dialect, many))
     asked = [(row.id, NOON + number * TEN) for number in range(598, 602)]
     with store.read() as conn:
-        assert slots.taken(conn, asked) == dict.fromkeys(asked[:2], "down")
+        assert schedules.taken_slots(conn, asked) == dict.fromkeys(asked[:2], "down")
 
 
 def test_only_missed_slots_are_taken_back(store, row):
-    store.write(lambda conn: slots.put(conn, store.dialect, [slot(row, NOON), slot(row, NOON + TEN, MISSED)]))
-    store.write(lambda conn: slots.take_back(conn, [(row.id, NOON), (row.id, NOON + TEN)]))
+    store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON), slot(row, NOON + TEN, MISSED)]))
+    store.write(lambda conn: schedules.take_back_slots(conn, [(row.id, NOON), (row.id, NOON + TEN)]))
     with store.read() as conn:
-        assert slots.of_schedule(conn, row.id) == [slot(row, NOON)]
+        assert schedules.slots_of(conn, row.id) == [slot(row, NOON)]
 
 
 def test_slots_in_pages_latest_first(store, row):
-    store.write(lambda conn: slots.put(conn, store.dialect, [slot(row, NOON + number * TEN) for number in range(5)]))
+    store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON + number * TEN) for number in range(5)]))
     with store.read() as conn:
-        first = slots.of_schedule(conn, row.id, limit=2)
-        second = slots.of_schedule(conn, row.id, limit=2, before=first[-1].planned_at)
+        first = schedules.slots_of(conn, row.id, limit=2)
+        second = schedules.slots_of(conn, row.id, limit=2, before=first[-1].planned_at)
     assert [one.planned_at for one in (*first, *second)] == [NOON + number * TEN for number in (4, 3, 2, 1)]
 
 

@@ -13,7 +13,8 @@ from sqlalchemy import update
 from jobtrail.database import tables
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
-from jobtrail.store import retention, statistics, workers
+from jobtrail.queries import statistics
+from jobtrail.store import retention, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

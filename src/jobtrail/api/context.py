@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 
 from jobtrail.job.model import Status
+from jobtrail.queries import statistics
 from jobtrail.queries.charts import Series
-from jobtrail.store import statistics
+from jobtrail.store.queues import waiting_queues
 from jobtrail.store.search import search
 
 from .auth.sessions import Attempts
@@ -57,7 +58,7 @@ class Desk:
 
     def waiting(self, conn: Connection, now: datetime) -> list[statistics.Waiting]:
         """What waits in each queue, as it was within this second; where very many do, some seconds ago."""
-        queues: list[str] = self.fresh.read("queues", lambda: statistics.waiting_queues(conn))
+        queues: list[str] = self.fresh.read("queues", lambda: waiting_queues(conn))
         return [
             self.fresh.read(("waiting", queue), partial(statistics.waiting_in, conn, queue, now), _is_long)
             for queue in queues

@@ -21,7 +21,8 @@ from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option
 from jobtrail.job.unit import step_digest
-from jobtrail.store import operator_actions, queues, runs
+from jobtrail.store import events as trail
+from jobtrail.store import queues, runs
 from jobtrail.store.search import search
 from jobtrail.store.search.grammar import ID
 from jobtrail.store.workers import ALIVE
@@ -301,7 +302,7 @@ def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor
     meant = dumps([[one.id, one.run_no] for one in shown.chosen if one.why_not is None])
     runs.add_step(conn, store.dialect, job_id, CHOSEN, step_digest(CHOSEN, (), {}), meant, now)
     told = {"action": shown.wanted.action, "mode": shown.wanted.mode, "filter": shown.wanted.filter, "jobs": shown.acts}
-    operator_actions.record(
+    trail.record_action(
         conn, store.dialect, now, actor=actor, name="bulk_started", target=job_id, reason=reason, detail=told
     )
 

@@ -44,5 +44,5 @@ def known_queues(conn: Connection, service: Service) -> set[str]:
     """The queues of the tasks that are registered here, of living workers, and of jobs that wait or run."""
     of_workers = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
     there = {name for text in of_workers for name in loads(text)}
-    there |= {one["name"] for one in queues.overview(conn, service.store.now())}
+    there |= queues.names(conn)
     return there | {task.queue for task in service.tasks.all()}

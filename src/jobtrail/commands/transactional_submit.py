@@ -11,7 +11,7 @@ from jobtrail.database.wakeup import CHANNEL
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import Submitted
 from jobtrail.store import workers
-from jobtrail.store.dry_run import foresee
+from jobtrail.store.submissions import predict
 
 from .commit_hook import when_committed
 
@@ -81,7 +81,7 @@ def _at_commit(
     """
     if not conn.in_transaction():
         conn.begin()
-    foreseen = foresee(conn, prepared.new, prepared.rules, store.now())
+    foreseen = predict(conn, prepared.new, prepared.rules, store.now())
     if foreseen is not None:
         return foreseen
 

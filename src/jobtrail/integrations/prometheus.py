@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from jobtrail.errors import InvalidOption, JobTrailError, UsageError
-from jobtrail.store import statistics
+from jobtrail.queries import statistics
 from jobtrail.worker.middleware import outcome_word
 
 try:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
+    from jobtrail.queries.statistics import Standing
     from jobtrail.store import Store
-    from jobtrail.store.statistics import Standing
     from jobtrail.worker.middleware import CallNext, Middleware
     from jobtrail.worker.run import Run
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.database.wakeup import DEAD
 from jobtrail.errors import StoreUnavailable
-from jobtrail.store import Store, deadlines, jobs, workers
+from jobtrail.store import Store, jobs, runs, workers
 
 from .background_loop import Chore
 
@@ -309,7 +309,7 @@ class Watch:
         at = self.store.now()
         since = at - timedelta(seconds=now - self.row.heard_at)
         late = at - timedelta(seconds=MARGIN)
-        return next((job for job, end in deadlines.of_worker(conn, self.worker) if since <= end <= late), None)
+        return next((job for job, end in runs.deadlines_of_worker(conn, self.worker) if since <= end <= late), None)
 
     def _end_parent(self, job: str, seconds: float) -> None:
         """Its death is then seen and told as any other."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
 from jobtrail.job.model import Status, StopCause
-from jobtrail.store import deadlines, events, jobs
+from jobtrail.store import events, jobs, runs
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,7 +36,7 @@ class Overdue:
     def run_once(self, monotonic: float) -> int:
         """One turn; how many jobs were asked to stop."""
         with self._store.read() as conn:
-            rows = deadlines.passed(conn, self._store.now() - timedelta(seconds=MARGIN))
+            rows = runs.past_deadline(conn, self._store.now() - timedelta(seconds=MARGIN))
         keys = {(row.id, row.run_no, row.deadline_at): row for row in rows}
         self._seen = {key: self._seen.get(key, monotonic) for key in keys}
         due = [row for key, row in keys.items() if monotonic - self._seen[key] >= WATCHED]

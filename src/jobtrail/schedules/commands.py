@@ -13,8 +13,8 @@ from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.errors import AlreadyActive, Conflict, InvalidArguments, InvalidSchedule, NotFound
 from jobtrail.job.masking import left_masked, restored
 from jobtrail.job.period import in_our_time
-from jobtrail.store import events, schedules, slots
-from jobtrail.store.slots import SUBMITTED, Slot
+from jobtrail.store import events, schedules
+from jobtrail.store.schedules import SUBMITTED, Slot
 
 from .definition import DEFAULTS, Definition, check_for, declared, json_of
 from .dispatcher import for_slot, using_of
@@ -236,7 +236,7 @@ class Steering:
         if not schedules.remove(conn, row):
             message = f"the schedule '{name}' has changed just now; look at it again"
             raise Conflict(message)
-        slots.forget(conn, row.id)
+        schedules.remove_slots(conn, row.id)
         self._tell(conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row)))
 
     def _run_now(self, name: str, definition: Definition, template: Prepared, actor: str, conn: Connection) -> Any:
@@ -246,12 +246,12 @@ class Steering:
         if goes_on and definition.overlap != "allow":
             return AlreadyActive(f"the run before of the schedule '{name}' goes on: {row.last_job}", row.last_job)
         moment = now
-        while slots.taken(conn, [(row.id, moment)]):
+        while schedules.taken_slots(conn, [(row.id, moment)]):
             moment += _TICK
         prepared = for_slot(template, moment)
         answer = self._service.store.submit_on(conn, prepared.new, prepared.rules)
         if answer.created:
-            slots.put_one(conn, Slot(row.id, moment, SUBMITTED, f"run now by {actor}", answer.id, None, now))
+            schedules.put_slot(conn, Slot(row.id, moment, SUBMITTED, f"run now by {actor}", answer.id, None, now))
             schedules.change(conn, row, now, {"last_job": answer.id, "last_outcome": None})
         return answer
 

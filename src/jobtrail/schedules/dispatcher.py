@@ -20,8 +20,8 @@ from jobtrail.database import leases
 from jobtrail.errors import Conflict, JobTrailError, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.period import periods_from_rule
-from jobtrail.store import events, schedules, slots, submissions
-from jobtrail.store.slots import MISSED, SUBMITTED, Slot
+from jobtrail.store import events, schedules, submissions
+from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
 from .planner import OVERLAP_, PAUSED, UNKNOWN, Missed
 
@@ -193,13 +193,13 @@ class Firing:
         going = [one for one in chunk if one.due.row.id in same]
         for one in going:
             one.done, one.busy = [], False
-        taken = slots.taken(conn, [pair for one in going for pair in one.pairs] if looks else [])
+        taken = schedules.taken_slots(conn, [pair for one in going for pair in one.pairs] if looks else [])
         self._submit(conn, going, taken, now)
         for one in going:
             one.done += [_missed_slot(one, missed, now) for missed in one.missed if _open(one, missed.planned, taken)]
         rows = [slot for one in going for slot in one.done]
-        slots.take_back(conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken])
-        slots.put(conn, self._service.store.dialect, rows)
+        schedules.take_back_slots(conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken])
+        schedules.put_slots(conn, self._service.store.dialect, rows)
         moved = [(one.due.row, _standing_after(one)) for one in going if not one.busy]
         schedules.advance(conn, self._service.store.dialect, moved)
         self._tell(conn, going, now)

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database import leases
-from jobtrail.store import events, schedules, slots
-from jobtrail.store.slots import MISSED, Slot
+from jobtrail.store import events, schedules
+from jobtrail.store.schedules import MISSED, Slot
 
 from .definition import Definition
 from .dispatcher import BY
@@ -125,12 +125,12 @@ class Tending:
         read = self._read(conn, row, now)
         if read is None or row.next_at is None:
             return
-        noted = slots.latest_unknown(conn, row.id, UNKNOWN)
+        noted = schedules.latest_missed_slot(conn, row.id, UNKNOWN)
         came, _, _ = newest_between(read[1], max(row.next_at, noted or row.next_at), now)
         if noted is None:
             came.insert(0, row.next_at)
         told = [Slot(row.id, one, MISSED, UNKNOWN, None, None, now) for one in came]
-        slots.put_where_free(conn, self._store.dialect, told)
+        schedules.put_free_slots(conn, self._store.dialect, told)
 
     def _read(self, conn: Connection, row: ScheduleRow, now: datetime) -> tuple[Definition, Rule] | None:
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.database import leases
 from jobtrail.job.ids import new_id
-from jobtrail.store import events, schedules, slots
+from jobtrail.store import events, schedules
 
 from .commands import Steering, not_there
 from .declarations import Declarations, PluginSchedules
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jobtrail.commands.handles import BoundTask, Job
     from jobtrail.commands.service import Service
-    from jobtrail.store.slots import Slot
+    from jobtrail.store.schedules import Slot
     from jobtrail.worker.worker import Worker
 
 
@@ -115,13 +115,13 @@ class Schedules:
         """
         found = self.get(name)
         with self._service.store.read() as conn:
-            return slots.of_schedule(conn, found.id, limit=limit, before=before)
+            return schedules.slots_of(conn, found.id, limit=limit, before=before)
 
     def missed(self, *, since: datetime | None = None, limit: int = 100) -> Sequence[tuple[str, Slot]]:
         """Planned times that did not run, of all schedules, with the schedule's name; noted last first."""
         self._service.make_readable()
         with self._service.store.read() as conn:
-            return slots.missed(conn, since=since, limit=limit)
+            return schedules.missed_slots(conn, since=since, limit=limit)
 
     def events(self, name: str) -> Sequence[events.Event]:
         """The trail of a schedule: who added, edited, paused it; what a deploy changed. Oldest first.

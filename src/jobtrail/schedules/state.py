@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.store import schedules, slots
+from jobtrail.store import schedules
 
 from .definition import Definition
 from .planner import Plan, Standing, plan
@@ -112,7 +112,7 @@ class Standings:
         failures = failures_after(row, outcome)
         limit = definition.pause_after_failures
         if limit is not None and definition.overlap == "allow":
-            failures = slots.failures_in_row(conn, row.id, limit, row.paused_until)
+            failures = schedules.failures_in_row(conn, row.id, limit, row.paused_until)
         pausing = pause_reason(row, failures, limit)
         standing = Standing(
             definition=definition,

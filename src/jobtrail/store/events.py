@@ -1,7 +1,7 @@
-"""The trail: what happened to which job, when, through whom; written with the change itself.
+"""The trail of jobs and the actions of operators, written in the transaction of the change.
 
-A submission, the start of the current run and a plain success stand in the job's own columns and have no
-line here (DESIGN, rule 3: the hot path stays narrow); every other move has one.
+A submission, the start of the current run and a plain success are columns of the job and have no row here, so that
+the hot path stays narrow. Every other transition has one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from jobtrail.database.tables import events
+from jobtrail.database.tables import actions, events
 from jobtrail.job.model import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jobtrail.database.dialects import Dialect
     from jobtrail.job.transitions import Move
 
+_ACTION_COLUMNS = ("at", "actor", "name", "target", "reason", "detail")
 COLUMNS = ("job_id", "at", "name", "from_status", "to_status", "run_no", "actor", "reason", "detail")
 
 
@@ -70,6 +71,33 @@ def append(conn: Connection, dialect: Dialect, rows: list[tuple[Any, ...]]) -> N
     """Write lines, in the transaction of what they tell."""
     if rows:
         dialect.insert_many(conn, events, COLUMNS, rows)
+
+
+def record_action(
+    conn: Connection,
+    dialect: Dialect,
+    now: datetime,
+    *,
+    actor: str,
+    name: str,
+    target: str | None = None,
+    reason: str | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """Record an operator's action that is no transition of one job, in the transaction of the change.
+
+    Args:
+        conn: the transaction of the change.
+        dialect: the database's dialect.
+        now: the database's time, UTC.
+        actor: who acted.
+        name: what they did, such as ``queue_paused`` or ``token_created``.
+        target: the queue, schedule, token or bulk action it concerns.
+        reason: why, in the actor's words.
+        detail: JSON-able facts about the action.
+    """
+    row = (now, actor, name, target, reason, dumps(detail, default=str) if detail else None)
+    dialect.insert_many(conn, actions, _ACTION_COLUMNS, [row])
 
 
 def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:

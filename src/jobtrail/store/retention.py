@@ -18,7 +18,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, literal, or_, select, text, tuple_
+from sqlalchemy import delete, func, literal, or_, select, text, tuple_
 
 from jobtrail.database.tables import (
     events,
@@ -39,10 +39,9 @@ from jobtrail.database.tables import (
     workers,
 )
 from jobtrail.errors import InvalidOption
-from jobtrail.job.model import ACTIVE, Outcome, Status
+from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
 
 from .search.search import OPEN, smallest_id
-from .statistics import retried_ends
 from .workers import ALIVE
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _ABOUT_A_JOB = (events, logs, progress, job_labels, questions)
 _LEDGERS = (items, steps)
+_FINAL = sorted(status.value for status in FINAL)
 _ACTIVE = [status.value for status in ACTIVE]
 _TOTALS = ("hour", "task", "status", "jobs", "run_seconds", "wait_seconds")
 _ADD_TOTALS = "ON CONFLICT (hour, task, status) DO UPDATE SET " + ", ".join(
@@ -223,12 +223,22 @@ def _in_open_groups(conn: Connection, ids: list[str]) -> set[str]:
 
 def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> None:
     ids = [row.id for row in going]
-    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, retried_ends(conn, ids)), _ADD_TOTALS)
+    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, _retried_ends(conn, ids)), _ADD_TOTALS)
     for table in _ABOUT_A_JOB:
         conn.execute(delete(table).where(table.c.job_id.in_(ids)))
     conn.execute(delete(successors).where(successors.c.after.in_(ids)))
     conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+
+
+def _retried_ends(conn: Connection, ids: list[str]) -> list[tuple[str, str, int]]:
+    """The ends that a retry has undone, as (job id, status, count): they are counted with the jobs that are removed."""
+    query = (
+        select(events.c.job_id, events.c.from_status, func.count())
+        .where(events.c.job_id.in_(ids), events.c.name == "retried", events.c.from_status.in_(_FINAL))
+        .group_by(events.c.job_id, events.c.from_status)
+    )
+    return [(row[0], row[1], row[2]) for row in conn.execute(query)]
 
 
 def _totals(going: Sequence[Any], retried: Iterable[tuple[str, str, int]]) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""What a run writes about itself while it goes on: items, steps, progress and log, all behind its token."""
+"""What a run writes while it executes: items, steps, progress, log and deadline, each guarded by its run number."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from datetime import timedelta
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Text, cast, delete, func, select, text, update
 
 from jobtrail.database.tables import jobs, logs, progress, steps
 
-from . import deadlines, events, items
+from . import events, items
+from .jobs import columns, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.database.dialects import Dialect
+    from jobtrail.job.model import JobRow
 
+# The condition of a partial index, as the index has it; a deadline that an earlier run wrote does not count.
+_RUNNING = text("jobtrail_jobs.status IN ('running', 'cancelling')")
+_OWN_DEADLINE = jobs.c.deadline_run == jobs.c.run_no
+_by_id = cast(jobs.c.id, Text)  # an expression, or SQLite would read the whole table in the order of its key
 _STEPS = ("generation", "name", "digest", "job_id", "run_no", "result", "seconds", "at")
 _STEP_AGAIN = (
     "ON CONFLICT (generation, name, digest) DO UPDATE SET job_id = excluded.job_id, run_no = excluded.run_no, "
@@ -88,7 +94,7 @@ def write(conn: Connection, dialect: Dialect, records: Records, now: datetime) -
     """Write a run's records; False (and nothing written) when a newer run owns the job."""
     if records.deadline is not None:
         seconds, cause = records.deadline
-        held = deadlines.put(conn, records.job_id, records.run_no, now + timedelta(seconds=seconds), cause)
+        held = set_deadline(conn, records.job_id, records.run_no, now + timedelta(seconds=seconds), cause)
     else:
         held = holds(conn, dialect, records.job_id, records.run_no)
     if not held:
@@ -164,6 +170,32 @@ def steps_of(conn: Connection, ledger: str) -> list[dict[str, Any]]:
         .order_by(steps.c.at, steps.c.name)
     )
     return [dict(row._mapping) for row in found]
+
+
+# -- deadlines ---------------------------------------------------------------------------------------
+
+
+def set_deadline(conn: Connection, job_id: str, run_no: int, at: datetime, cause: str) -> bool:
+    """Store until when this run must end or give a sign of life.
+
+    Returns:
+        False when a newer run owns the job; nothing is written then.
+    """
+    mine = (jobs.c.id == job_id) & (jobs.c.run_no == run_no) & jobs.c.status.in_(("running", "cancelling"))
+    values = {"deadline_at": at, "deadline_cause": cause, "deadline_run": run_no}
+    return conn.execute(update(jobs).where(mine).values(values)).rowcount == 1
+
+
+def past_deadline(conn: Connection, by: datetime, *, limit: int = 200) -> list[JobRow]:
+    """Running jobs whose deadline has passed by ``by`` and which nobody has asked to stop, at most ``limit``."""
+    over = (_RUNNING, jobs.c.status == "running", _OWN_DEADLINE, jobs.c.deadline_at <= by)
+    return [read(row) for row in conn.execute(select(*columns()).where(*over).order_by(_by_id).limit(limit))]
+
+
+def deadlines_of_worker(conn: Connection, worker: str) -> list[tuple[str, datetime]]:
+    """(id, deadline) of the jobs running on a worker that have a deadline, the earliest first."""
+    mine = select(jobs.c.id, jobs.c.deadline_at).where(jobs.c.worker == worker, _RUNNING, _OWN_DEADLINE)
+    return [(row.id, row.deadline_at) for row in conn.execute(mine.order_by(jobs.c.deadline_at))]
 
 
 # -- reading back ------------------------------------------------------------------------------------

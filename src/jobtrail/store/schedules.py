@@ -1,20 +1,20 @@
-"""Schedules: one row each, what is due now, and the guarded changes of it."""
+"""Schedules and their slots: what is due, guarded changes, and what became of each planned time (slots are never pruned)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, text, update
+from sqlalchemy import delete, func, insert, select, text, tuple_, update
 
-from jobtrail.database.tables import jobs, schedules
+from jobtrail.database.tables import jobs, schedules, slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from jobtrail.database.dialects import Dialect
 
@@ -23,6 +23,8 @@ ACTIVE, PAUSED, RETIRED, FINISHED = "active", "paused", "retired", "finished"
 GOING_ON = text("jobtrail_schedules.state IN ('active', 'paused')")
 IDS = 500  # in one question
 ENDED = ("completed", "partial", "failed", "cancelled")
+SUBMITTED, MISSED = "submitted", "missed"
+SLOTS_AT_ONCE = 250  # in one question
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,22 @@ class ScheduleRow:
     changed_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One planned time; with ``through`` it stands for all up to that moment. ``job_id``: what runs it, or what was in its way."""
+
+    schedule_id: str
+    planned_at: datetime
+    state: str
+    reason: str | None
+    job_id: str | None
+    through: datetime | None
+    at: datetime
+
+
 COLUMNS = tuple(one.name for one in fields(ScheduleRow))
+SLOT_COLUMNS = tuple(one.name for one in fields(Slot))
+_slot_values = attrgetter(*SLOT_COLUMNS)
 _SELECT = select(*(schedules.c[name] for name in COLUMNS))
 # What a turn of the scheduler writes of a schedule that was due.
 ADVANCED = (
@@ -204,3 +221,107 @@ def miss_the_task(conn: Connection, row: ScheduleRow, now: datetime) -> bool:
     """Nobody knows its task; True for the first who says so."""
     first = (schedules.c.id == row.id) & schedules.c.unknown_since.is_(None)
     return conn.execute(update(schedules).where(first).values(unknown_since=now)).rowcount == 1
+
+
+# -- slots ---------------------------------------------------------------------------------------------
+
+
+def put_slots(conn: Connection, dialect: Dialect, rows: Sequence[Slot]) -> None:
+    """Store slots that are not there.
+
+    Raises: IntegrityError when one is: then nothing of the transaction holds.
+    """
+    if rows:
+        dialect.insert_many(conn, slots, SLOT_COLUMNS, [_slot_values(row) for row in rows])
+
+
+def put_free_slots(conn: Connection, dialect: Dialect, rows: Sequence[Slot]) -> None:
+    """Store those of these slots that are not there."""
+    if rows:
+        tail = "ON CONFLICT (schedule_id, planned_at) DO NOTHING"
+        dialect.insert_many(conn, slots, SLOT_COLUMNS, [_slot_values(row) for row in rows], tail)
+
+
+def put_slot(conn: Connection, row: Slot) -> None:
+    """Store one slot.
+
+    Raises: IntegrityError when it is there.
+    """
+    conn.execute(insert(slots).values(dict(zip(SLOT_COLUMNS, _slot_values(row), strict=True))))
+
+
+def taken_slots(conn: Connection, pairs: Sequence[tuple[str, datetime]]) -> dict[tuple[str, datetime], str | None]:
+    """Which of these (schedule, planned time) are there already, and the reason that stands there."""
+    found: dict[tuple[str, datetime], str | None] = {}
+    for start in range(0, len(pairs), SLOTS_AT_ONCE):
+        asked = tuple_(slots.c.schedule_id, slots.c.planned_at).in_(pairs[start : start + SLOTS_AT_ONCE])
+        query = select(slots.c.schedule_id, slots.c.planned_at, slots.c.reason).where(asked)
+        found |= {(row.schedule_id, row.planned_at): row.reason for row in conn.execute(query)}
+    return found
+
+
+def take_back_slots(conn: Connection, pairs: Sequence[tuple[str, datetime]]) -> None:
+    """Missed times of which more can be said now."""
+    for schedule_id, planned in pairs:
+        same = (slots.c.schedule_id == schedule_id) & (slots.c.planned_at == planned) & (slots.c.state == MISSED)
+        conn.execute(delete(slots).where(same))
+
+
+def slots_of(
+    conn: Connection, schedule_id: str, *, before: datetime | None = None, limit: int = 100, state: str | None = None
+) -> list[Slot]:
+    """The slots of a schedule, latest planned time first."""
+    query = select(slots).where(slots.c.schedule_id == schedule_id)
+    if before is not None:
+        query = query.where(slots.c.planned_at < before)
+    if state is not None:
+        query = query.where(slots.c.state == state)
+    return [_read_slot(row) for row in conn.execute(query.order_by(slots.c.planned_at.desc()).limit(limit))]
+
+
+def missed_slots(conn: Connection, *, since: datetime | None = None, limit: int = 100) -> list[tuple[str, Slot]]:
+    """Missed slots of all schedules with the schedule's name, what was noted last first."""
+    query = select(schedules.c.name, *slots.c).join(schedules, schedules.c.id == slots.c.schedule_id)
+    query = query.where(slots.c.state == MISSED)
+    if since is not None:
+        query = query.where(slots.c.at >= since)
+    found = conn.execute(query.order_by(slots.c.at.desc(), slots.c.planned_at.desc()).limit(limit))
+    return [(row.name, _read_slot(row)) for row in found]
+
+
+def latest_missed_slot(conn: Connection, schedule_id: str, reason: str) -> datetime | None:
+    """The latest planned time that was missed for a reason."""
+    same = (slots.c.schedule_id == schedule_id) & (slots.c.state == MISSED) & (slots.c.reason == reason)
+    latest: datetime | None = conn.execute(
+        select(slots.c.planned_at).where(same).order_by(slots.c.planned_at.desc()).limit(1)
+    ).scalar()
+    return latest
+
+
+def failures_in_row(conn: Connection, schedule_id: str, limit: int, after: datetime | None) -> int:
+    """How many of the newest runs that have ended failed, one behind the other; of those planned ``after``, up to ``limit``."""
+    query = (
+        select(jobs.c.status)
+        .select_from(slots.join(jobs, jobs.c.id == slots.c.job_id))
+        .where(slots.c.schedule_id == schedule_id, slots.c.state == SUBMITTED)
+        .where(jobs.c.status.in_(("completed", "partial", "failed")))
+        .order_by(slots.c.planned_at.desc())
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(slots.c.planned_at > after)
+    failed = 0
+    for status in conn.execute(query).scalars():
+        if status != "failed":
+            break
+        failed += 1
+    return failed
+
+
+def remove_slots(conn: Connection, schedule_id: str) -> None:
+    """A schedule is removed, and its slots with it."""
+    conn.execute(delete(slots).where(slots.c.schedule_id == schedule_id))
+
+
+def _read_slot(row: Row[tuple[object, ...]]) -> Slot:
+    return Slot(*_slot_values(row))

@@ -88,6 +88,42 @@ def submit(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: d
     return answer
 
 
+def predict(conn: Connection, new: NewJob, rules: Rules, now: datetime) -> Submitted | None:
+    """Predict the answer of `submit` without writing.
+
+    Returns:
+        The answer where an existing job would be returned or would refuse this one; None where it would be stored.
+    """
+    return _predict_by_key(conn, rules, now) or _predict_by_unit(conn, new, rules)
+
+
+def _predict_by_key(conn: Connection, rules: Rules, now: datetime) -> Submitted | None:
+    if rules.idempotency is None:
+        return None
+    scope, key, digest, _ = rules.idempotency
+    table = idempotency_keys
+    found = conn.execute(select(table).where(table.c.scope == scope, table.c.key == key)).first()
+    if found is None or found.expires_at <= now:
+        return None
+    if found.digest != digest:
+        return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
+    return Submitted(found.job_id, created=False)
+
+
+def _predict_by_unit(conn: Connection, new: NewJob, rules: Rules) -> Submitted | None:
+    if rules.unit is None or rules.if_active == "queue":
+        return None
+    holder = conn.execute(select(jobs.c.id, jobs.c.args).where(jobs.c.unit_lock == rules.unit.key)).first()
+    if holder is not None:
+        refused = rules.if_active == "raise" or holder.args != new.args
+        why = "active" if refused else None
+        return Submitted(holder.id, created=False, in_way=holder.id if refused else None, why=why)
+    unit = units.get(conn, rules.unit.key) if rules.if_done != "run" else None
+    if unit is not None and unit.outcome is Outcome.SUCCESS and unit.job_id is not None:
+        return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done")
+    return None
+
+
 def declare(
     conn: Connection,
     dialect: Dialect,

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from jobtrail.database.tables import tokens
 from jobtrail.job.ids import new_id
 
-from . import operator_actions
+from . import events
 from .search.grammar import ID
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def create(
     made = Token(new_id(), name, role)
     columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at")
     dialect.insert_many(conn, tokens, columns, [(made.id, name, role, digest_of(text), now, actor, expires_at)])
-    operator_actions.record(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
+    events.record_action(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
     return made, text
 
 
@@ -85,7 +85,7 @@ def revoke(conn: Connection, dialect: Dialect, name: str, now: datetime, *, acto
         mine = tokens.c.revoked_at.is_(None) & (tokens.c.id == name)
     number = conn.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
     if number:
-        operator_actions.record(conn, dialect, now, actor=actor, name="token_revoked", target=name)
+        events.record_action(conn, dialect, now, actor=actor, name="token_revoked", target=name)
     return number
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.queries.error_groups import Left
-    from jobtrail.store.slots import Slot
+    from jobtrail.store.schedules import Slot
 
     from .workers import Queues, Workers
 

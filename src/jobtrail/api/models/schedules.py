@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jobtrail.schedules.view import Edited, Schedule
     from jobtrail.store.events import Event
-    from jobtrail.store.slots import Slot
+    from jobtrail.store.schedules import Slot
 
 
 class Moment(Shape):

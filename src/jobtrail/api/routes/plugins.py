@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from jobtrail.api.auth.guard import also, needs, person_of, routes
 from jobtrail.job.json_value import encode_result
 from jobtrail.job.masking import masked
-from jobtrail.store import operator_actions
+from jobtrail.store import events
 
 if TYPE_CHECKING:
     from jobtrail.api.context import Desk
@@ -49,7 +49,7 @@ def _add(router: APIRouter, desk: Desk, plugin: str, route: Route) -> None:
 
 def _record(desk: Desk, actor: str, target: str) -> None:
     said: dict[str, Any] = {"actor": actor, "name": "plugin_called", "target": target[:500]}
-    desk.store.write(lambda conn: operator_actions.record(conn, desk.store.dialect, desk.store.now(), **said))
+    desk.store.write(lambda conn: events.record_action(conn, desk.store.dialect, desk.store.now(), **said))
 
 
 def _answer(found: Any) -> Response:

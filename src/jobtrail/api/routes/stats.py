@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from jobtrail.api.auth.guard import needs, routes
 from jobtrail.api.models import monitoring
 from jobtrail.api.models import needs as needs_models
-from jobtrail.queries import charts
-from jobtrail.store import questions, queues, statistics
+from jobtrail.queries import charts, statistics
+from jobtrail.store import questions, queues
 
 from .workers import read_queues, read_workers
 

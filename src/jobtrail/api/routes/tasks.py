@@ -10,7 +10,8 @@ from jobtrail.api.auth.guard import also, needs, routes
 from jobtrail.api.models import tasks
 from jobtrail.errors import NotFound
 from jobtrail.job.task import OWN_TASKS
-from jobtrail.store import schedules, statistics
+from jobtrail.queries import statistics
+from jobtrail.store import schedules
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -12,7 +12,7 @@ from jobtrail.api.auth.guard import Who, also, needs, routes, takes_files
 from jobtrail.api.models.base import Shape
 from jobtrail.api.problems import Problem
 from jobtrail.commands import uploads
-from jobtrail.store import operator_actions
+from jobtrail.store import events
 
 if TYPE_CHECKING:
     from jobtrail.api.context import Desk
@@ -95,4 +95,4 @@ def _record(desk: Desk, found: uploads.Upload, actor: str) -> None:
     file = found.file
     detail = {"name": file.name, "size": file.size, "sha256": file.sha256}
     said: dict[str, Any] = {"actor": actor, "name": "file_uploaded", "target": found.id, "detail": detail}
-    desk.store.write(lambda conn: operator_actions.record(conn, desk.store.dialect, desk.store.now(), **said))
+    desk.store.write(lambda conn: events.record_action(conn, desk.store.dialect, desk.store.now(), **said))

@@ -12,8 +12,8 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import workers as worker_models
 from jobtrail.api.models.base import Said
 from jobtrail.commands import queues as queue_commands
-from jobtrail.queries import charts
-from jobtrail.store import queues, workers
+from jobtrail.queries import charts, queues
+from jobtrail.store import workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

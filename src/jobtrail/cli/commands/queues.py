@@ -26,7 +26,7 @@ def add_to(cli: typer.Typer) -> None:
 
 def list_all(session: Session) -> None:
     """What waits and runs in each queue, and who has paused one."""
-    from jobtrail.store import queues
+    from jobtrail.queries import queues
 
     jobs = session.open()
     jobs.service.make_readable()

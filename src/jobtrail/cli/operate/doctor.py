@@ -322,7 +322,7 @@ def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
 
 def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Finding:
     from jobtrail.cli.rendering.text import span
-    from jobtrail.store import statistics
+    from jobtrail.queries import statistics
 
     oldest = statistics.oldest_waiting(conn, now)
     if not oldest:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.cli.session import Session
     from jobtrail.schedules.view import Schedule
-    from jobtrail.store.slots import Slot
+    from jobtrail.store.schedules import Slot
 
 COLOURS = {"active": "green", "paused": "yellow", "retired": "dim", "finished": "dim"}
 SLOTS_SHOWN = 15

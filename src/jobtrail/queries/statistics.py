@@ -15,9 +15,9 @@ from sqlalchemy import text as sql
 
 from jobtrail.database.tables import DUE, Moment, beats, events, job_totals, jobs, workers
 from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
-
-from .search.search import OPEN
-from .workers import ALIVE
+from jobtrail.store.queues import waiting_queues
+from jobtrail.store.search.search import OPEN
+from jobtrail.store.workers import ALIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,21 +123,6 @@ def _plain(row: Any) -> Any:
 
 
 # -- what waits ----------------------------------------------------------------------------------------
-
-_next_queue = select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > bindparam("queue"))
-
-
-def waiting_queues(conn: Connection, *, cap: int = CAP) -> list[str]:
-    """Queues in which something waits, each found by one look into the index."""
-    found: list[str] = []
-    queue: str | None = ""
-    while len(found) < cap:
-        queue = conn.execute(_next_queue, {"queue": queue}).scalar()
-        if queue is None:
-            break
-        found.append(queue)
-    return found
-
 
 def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> Waiting:
     """What waits in one queue."""
@@ -262,13 +247,3 @@ def ends(conn: Connection) -> dict[tuple[str, str], int]:
     retry has taken back. It reads every job, so the time it takes grows with their number.
     """
     return {(row[0], row[1]): int(row[2]) for row in conn.execute(_ends)}
-
-
-def retried_ends(conn: Connection, ids: list[str]) -> list[tuple[str, str, int]]:
-    """The ends that a retry has taken back, as (job, status, how often): retention counts them with what it removes."""
-    query = (
-        select(events.c.job_id, events.c.from_status, func.count())
-        .where(events.c.job_id.in_(ids), events.c.name == "retried", events.c.from_status.in_(_FINAL))
-        .group_by(events.c.job_id, events.c.from_status)
-    )
-    return [_plain(row) for row in conn.execute(query)]
