@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+
+from jobtrail.queries.base import ID
 
 from . import examples
 from .auth.guard import ANYONE, also, any_host, rule_of
 from .auth.sessions import COOKIE
-from .models.base import ProblemShape
 from .problems import MEDIA_TYPE
 
 if TYPE_CHECKING:
@@ -27,6 +29,20 @@ Errors are problem details (RFC 9457): `detail` is a sentence, `code` is for pro
 """
 
 
+class ProblemDetail(BaseModel):
+    """An error (RFC 9457): ``detail`` is a sentence for people, ``code`` is for programs."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["urn:jobtrail:problem:already-active"])
+    title: str = Field(examples=["Conflict"])
+    status: int = Field(examples=[409])
+    code: str = Field(examples=["already-active"])
+    detail: str = Field(examples=[f"the unit of job {ID} has an active job"])
+    job: str | None = Field(None, description="The job that stands in the way.")
+    errors: list[dict[str, str]] | None = Field(None, description="What does not fit, by path.")
+
+
 def of(app: FastAPI) -> dict[str, Any]:
     """The description, made once."""
     if app.openapi_schema is None:
@@ -35,7 +51,7 @@ def of(app: FastAPI) -> dict[str, Any]:
             description=ABOUT, routes=app.routes,
         )  # fmt: skip
         parts = made.setdefault("components", {})
-        problem = ProblemShape.model_json_schema(ref_template="#/components/schemas/{model}")
+        problem = ProblemDetail.model_json_schema(ref_template="#/components/schemas/{model}")
         parts.setdefault("schemas", {})["Problem"] = {**problem, "title": "Problem"}
         parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},

@@ -5,7 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from .models.base import ID
+from jobtrail.queries.base import ID
+
 from .problems import MEDIA_TYPE, Problem
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -89,7 +90,23 @@ class FileInput:
     @property
     def name(self) -> str:
         """The last part of the path."""
-        return self.path.replace("\\", "/").rsplit("/", 1)[-1]
+        return _last_part(self.path)
+
+
+def file_name(stored: str | None) -> str | None:
+    """The name of an input file, from its stored JSON, its path or the name itself; None where there is none."""
+    if not stored:
+        return None
+    try:
+        found = loads(stored)
+    except (ValueError, RecursionError):
+        found = stored
+    path = (found.get("name") or found.get("path")) if isinstance(found, dict) else stored
+    return _last_part(str(path)) if path else None
+
+
+def _last_part(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +250,11 @@ class JobRow:
     def active(self) -> bool:
         """Not ended yet."""
         return self.status not in FINAL
+
+    @property
+    def item_counts(self) -> dict[str, int | None]:
+        """How many items have each outcome, as the row holds them; None where none were recorded."""
+        return {"ok": self.items_ok, "failed": self.items_failed, "skipped": self.items_skipped}
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * How many of the jobs that a filter names stand in each status
-         * @description What the filter says of the status is left out. Exact up to 10,000; read at most once a second.
+         * @description What the filter says of the status is left out. Exact up to 10,000; read at most once a second, and what is more than that some times a minute.
          */
         get: operations["countJobs"];
         put?: never;
@@ -1175,6 +1175,16 @@ export interface components {
             force: boolean;
         };
         /**
+         * CappedCount
+         * @description A number; ``more`` where there are, or may be, more than that.
+         */
+        CappedCount: {
+            /** Number */
+            number: number;
+            /** More */
+            more: boolean;
+        };
+        /**
          * Change
          * @description A word of a schedule that a person changed.
          */
@@ -1253,16 +1263,6 @@ export interface components {
             samples: string[];
         };
         /**
-         * Counted
-         * @description A number; ``more`` where there are, or may be, more than that.
-         */
-        Counted: {
-            /** Number */
-            number: number;
-            /** More */
-            more: boolean;
-        };
-        /**
          * Credentials
          * @description An API token.
          */
@@ -1301,7 +1301,7 @@ export interface components {
              * @description Type and beginning of the message, of the newest.
              */
             error: string | null;
-            jobs: components["schemas"]["Counted"];
+            jobs: components["schemas"]["CappedCount"];
             /**
              * Tasks
              * @description Of the newest of them.
@@ -1691,7 +1691,7 @@ export interface components {
         };
         /**
          * ItemCounts
-         * @description How the items of a job stand.
+         * @description How many items of a job have each outcome; null where none were recorded.
          */
         ItemCounts: {
             /** Ok */
@@ -1718,9 +1718,9 @@ export interface components {
         JobCounts: {
             /** Status */
             status: {
-                [key: string]: components["schemas"]["Counted"];
+                [key: string]: components["schemas"]["CappedCount"];
             };
-            all: components["schemas"]["Counted"];
+            all: components["schemas"]["CappedCount"];
             /**
              * Now
              * Format: date-time
@@ -1835,7 +1835,7 @@ export interface components {
              * @description Type and beginning of the message.
              */
             error: string | null;
-            progress?: components["schemas"]["Progress"] | null;
+            progress?: components["schemas"]["JobProgress"] | null;
         };
         /**
          * JobPage
@@ -1846,7 +1846,7 @@ export interface components {
             jobs: components["schemas"]["JobLine"][];
             /** Next */
             next: string | null;
-            count?: components["schemas"]["Counted"] | null;
+            count?: components["schemas"]["CappedCount"] | null;
             /**
              * Searched
              * @description How many jobs were looked at one by one.
@@ -1862,6 +1862,24 @@ export interface components {
              * Format: date-time
              */
             now: string;
+        };
+        /**
+         * JobProgress
+         * @description How far a job is; what was not reported is null.
+         */
+        JobProgress: {
+            /** Percent */
+            percent?: number | null;
+            /** Done */
+            done?: number | null;
+            /** Total */
+            total?: number | null;
+            /** Message */
+            message?: string | null;
+            /** Metadata */
+            metadata?: unknown;
+            /** Last Heartbeat At */
+            last_heartbeat_at?: string | null;
         };
         /**
          * JobWhole
@@ -1936,7 +1954,7 @@ export interface components {
              * @description Type and beginning of the message.
              */
             error: string | null;
-            progress?: components["schemas"]["Progress"] | null;
+            progress?: components["schemas"]["JobProgress"] | null;
             /** Arguments */
             arguments: unknown;
             /** Labels */
@@ -2382,7 +2400,7 @@ export interface components {
              * @description Jobs by status.
              */
             status: {
-                [key: string]: components["schemas"]["Counted"];
+                [key: string]: components["schemas"]["CappedCount"];
             };
             /** Queues */
             queues: components["schemas"]["QueueNow"][];
@@ -2599,24 +2617,6 @@ export interface components {
              * @description When this was so; the action is started with it, too.
              */
             at: string;
-        };
-        /**
-         * Progress
-         * @description How far a job is; what was not reported is null.
-         */
-        Progress: {
-            /** Percent */
-            percent?: number | null;
-            /** Done */
-            done?: number | null;
-            /** Total */
-            total?: number | null;
-            /** Message */
-            message?: string | null;
-            /** Metadata */
-            metadata?: unknown;
-            /** Last Heartbeat At */
-            last_heartbeat_at?: string | null;
         };
         /**
          * Question
@@ -2990,14 +2990,6 @@ export interface components {
             zone: string;
             /** Following */
             following: components["schemas"]["Moment"][];
-        };
-        /**
-         * Said
-         * @description Why something is done.
-         */
-        Said: {
-            /** Reason */
-            reason?: string | null;
         };
         /**
          * ScheduleLine
@@ -3644,6 +3636,14 @@ export interface components {
             mode?: ("full" | "failed_items" | "resume") | null;
         };
         /**
+         * WithReason
+         * @description A request that may give the reason of an action.
+         */
+        WithReason: {
+            /** Reason */
+            reason?: string | null;
+        };
+        /**
          * Worker
          * @description A life of a worker process; a new one begins at every start.
          */
@@ -4174,7 +4174,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -4244,7 +4244,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -5225,7 +5225,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -5261,7 +5261,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -5297,7 +5297,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -5386,7 +5386,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {
@@ -5421,7 +5421,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Said"];
+                "application/json": components["schemas"]["WithReason"];
             };
         };
         responses: {

@@ -15,9 +15,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from jobtrail.api import problems
 from jobtrail.api.auth.guard import also, needs, routes
-from jobtrail.api.models.base import Shape
 from jobtrail.api.problems import Problem
 from jobtrail.errors import InvalidOption, JobTrailError
+from jobtrail.queries.base import Model
 
 from . import hub as hubs
 from .hub import Hub
@@ -46,7 +46,7 @@ TRAIL = "events"
 _STREAM: dict[str, Any] = {"content": {"text/event-stream": {}}, "description": "A stream that does not end."}
 
 
-class Clients(Shape):
+class Clients(Model):
     """How many follow here, and how many were dropped since the start because they read too slowly."""
 
     clients: int

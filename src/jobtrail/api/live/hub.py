@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio.to_thread
 
 from jobtrail.api import problems
-from jobtrail.api.models.base import plain
 from jobtrail.api.problems import Problem
 from jobtrail.database.tables import jobs
 from jobtrail.errors import JobTrailError
 from jobtrail.job.masking import masked
 from jobtrail.queries import trail_reader
+from jobtrail.queries.base import masked_text
 
 from .send_buffer import Following, Watching
 
@@ -330,7 +330,7 @@ def _line(line: Event, about: dict[str, Any]) -> dict[str, Any]:
     job = about.get(line.job_id)
     return {
         "id": line.id, "at": line.at.isoformat(), "job": line.job_id, "name": line.name, "from": line.from_status,
-        "to": line.to_status, "run_no": line.run_no, "actor": line.actor, "reason": plain(line.reason),
-        "task": job and job.task, "kind": job and job.kind, "source": plain(job.source) if job else None,
+        "to": line.to_status, "run_no": line.run_no, "actor": line.actor, "reason": masked_text(line.reason),
+        "task": job and job.task, "kind": job and job.kind, "source": masked_text(job.source) if job else None,
         "period": job and job.period, "schedule": masked(line.detail.get("schedule")),
     }  # fmt: skip

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import Field, ValidationError
 
 from jobtrail.api.ids import whole
-from jobtrail.api.models import base
-from jobtrail.api.models.base import Shape
 from jobtrail.database.statement_timeout import time_limit
 from jobtrail.errors import InvalidOption, NotFound
+from jobtrail.queries.base import Model, masked_text
+from jobtrail.queries.jobs.job_list import job_line
 from jobtrail.store import events, runs
 from jobtrail.store.search import search
 from jobtrail.store.search.grammar import parse
@@ -60,7 +60,7 @@ class Look(Protocol):
         """
 
 
-class Subscribe(Shape):
+class Subscribe(Model):
     """What a client wants to watch; ``id`` is its own name for it."""
 
     id: str = Field(min_length=1, max_length=5000)
@@ -118,7 +118,7 @@ class JobsLook:
             page = search.find(conn, self.filter, now=store.now(), limit=self.limit)
             ids = [row.id for row in page.rows if row.status.value in _REPORTING]
             reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
-        parts = {row.id: _text(base.job_line(row, reported.get(row.id))) for row in page.rows}
+        parts = {row.id: _text(job_line(row, reported.get(row.id))) for row in page.rows}
         order = list(parts)
         parts["page"] = json.dumps({"next": page.next, "note": page.note, "searched": page.searched})
         return Found(parts, order)
@@ -152,7 +152,7 @@ class JobLook:
             reported = runs.progress_of(conn, [self.job]).get(self.job)
             newest = events.newest_of_job(conn, self.job)
             self._read_log(conn)
-        line = base.job_line(row, reported)
+        line = job_line(row, reported)
         version = [row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
         parts = {"job": _text(line), "version": json.dumps(json.dumps(version))}
         return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})
@@ -163,7 +163,7 @@ class JobLook:
         if last is None:
             last = max(runs.last_log_seq(conn, self.job) - LOG_PIECES + 1, 0)
         for chunk in runs.log_chunks(conn, self.job, after=last - 1):
-            told = {"seq": chunk.seq, "text": base.plain(chunk.text), "dropped": chunk.dropped}
+            told = {"seq": chunk.seq, "text": masked_text(chunk.text), "dropped": chunk.dropped}
             self._pieces[chunk.seq] = json.dumps(told)
         while len(self._pieces) > LOG_PIECES or (
             len(self._pieces) > 1 and sum(map(len, self._pieces.values())) > LOG_BYTES

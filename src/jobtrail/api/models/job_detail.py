@@ -13,11 +13,12 @@ from jobtrail.job.items import Counts
 from jobtrail.job.masking import masked
 from jobtrail.queries import lineage as lineage_query
 from jobtrail.queries import timeline as timeline_query
+from jobtrail.queries.base import Model, error_line, masked_file_name, masked_text, parsed
+from jobtrail.queries.jobs.job_list import ItemCounts, JobLine, job_line
 from jobtrail.store import events, items, questions, runs, units
 
-from . import allowed_actions, base
+from . import allowed_actions
 from . import questions as question_models
-from .base import Shape, parsed, plain
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TRAIL = 1000  # lines of the trail that are read for a page
 
 
-class InputFile(Shape):
+class InputFile(Model):
     """The input as it was at submission."""
 
     name: str
@@ -39,7 +40,7 @@ class InputFile(Shape):
     uploaded: bool
 
 
-class Failure(Shape):
+class Failure(Model):
     """Why it failed."""
 
     type: str
@@ -49,7 +50,7 @@ class Failure(Shape):
     origin: str = Field(description="The last place in the user's code.")
 
 
-class UnitTruth(Shape):
+class UnitTruth(Model):
     """The identity of the work, and its current truth."""
 
     unit: str
@@ -57,11 +58,11 @@ class UnitTruth(Shape):
     outcome: str | None
     job: str | None = Field(description="The job that ended last.")
     active: str | None = Field(description="The job that holds it now.")
-    items: base.ItemCounts
+    items: ItemCounts
     linked: str | None = Field(description="The unit of the file before or after a correction.")
 
 
-class Moved(Shape):
+class Moved(Model):
     """One line of what happened: a move, or something that was said."""
 
     at: datetime
@@ -72,7 +73,7 @@ class Moved(Shape):
     run_no: int | None
 
 
-class Attempt(Shape):
+class Attempt(Model):
     """A run that the trail tells of."""
 
     attempt: int
@@ -85,7 +86,7 @@ class Attempt(Shape):
     next_at: datetime | None
 
 
-class Step(Shape):
+class Step(Model):
     """A piece of the job whose result is kept."""
 
     name: str
@@ -95,7 +96,7 @@ class Step(Shape):
     at: datetime
 
 
-class Relative(Shape):
+class Relative(Model):
     """A job that re-ran this one, or that this one re-ran."""
 
     id: str
@@ -104,7 +105,7 @@ class Relative(Shape):
     created_at: datetime
 
 
-class Ancestor(Shape):
+class Ancestor(Model):
     """A job or a group that this one came from."""
 
     id: str
@@ -113,7 +114,7 @@ class Ancestor(Shape):
     status: str | None
 
 
-class Following(Shape):
+class Following(Model):
     """What was declared to follow a job or a group."""
 
     task: str
@@ -127,7 +128,7 @@ class Following(Shape):
     successors: list[Following]
 
 
-class JobGroup(Shape):
+class JobGroup(Model):
     """Jobs that were submitted together."""
 
     id: str
@@ -138,7 +139,7 @@ class JobGroup(Shape):
     successors: list[Following]
 
 
-class Submitter(Shape):
+class Submitter(Model):
     """The process that submitted it."""
 
     program: str | None
@@ -148,7 +149,7 @@ class Submitter(Shape):
     version: str
 
 
-class Action(Shape):
+class Action(Model):
     """Something that can be done with it, or cannot, and why."""
 
     name: str = Field(examples=["rerun_failed_items"])
@@ -160,7 +161,7 @@ class Action(Shape):
     job: str | None = Field(description="The job in the way.")
 
 
-class Lineage(Shape):
+class Lineage(Model):
     """The kin of a job."""
 
     reran: list[Relative]
@@ -170,7 +171,7 @@ class Lineage(Shape):
     groups: list[JobGroup]
 
 
-class JobWhole(base.JobLine, Lineage):
+class JobWhole(JobLine, Lineage):
     """A job with everything that its page tells. Secrets are masked."""
 
     arguments: Any
@@ -213,8 +214,8 @@ def read(conn: Connection, desk: Desk, row: JobRow, person: Person) -> JobWhole:
     counts = _counts(conn, row)
     known = desk.jobs.tasks.find(row.task) is not None
     stands = allowed_actions.standing(conn, row, counts, known=known)
-    line = base.job_line(row, runs.progress_of(conn, [row.id]).get(row.id)).model_dump()
-    line["items"] = base.ItemCounts(ok=counts.ok, failed=counts.failed, skipped=counts.skipped)
+    line = job_line(row, runs.progress_of(conn, [row.id]).get(row.id)).model_dump()
+    line["items"] = ItemCounts(ok=counts.ok, failed=counts.failed, skipped=counts.skipped)
     return JobWhole(
         **line,
         **_columns(row, marked),
@@ -246,7 +247,7 @@ def _columns(row: JobRow, marked: frozenset[str]) -> dict[str, Any]:
         "result": masked(parsed(row.result), marked),
         "failure": failure(row.error),
         "input": input_file(row.file),
-        "reason": plain(row.reason),
+        "reason": masked_text(row.reason),
         "generation": row.ledger,
         "deadline_at": row.deadline,
         "deadline_cause": row.deadline_cause if row.deadline else None,
@@ -268,7 +269,7 @@ def failure(text: str | None) -> Failure | None:
         return None
     kept = Kept.from_json(text)
     return Failure(
-        type=kept.type, message=plain(kept.message) or "", traceback=plain(kept.traceback) or "",
+        type=kept.type, message=masked_text(kept.message) or "", traceback=masked_text(kept.traceback) or "",
         fingerprint=kept.fingerprint, origin=kept.origin,
     )  # fmt: skip
 
@@ -280,7 +281,7 @@ def input_file(text: str | None) -> InputFile | None:
         return None
     path = str(found.get("path", ""))
     return InputFile(
-        name=base.file_name(text) or path, path=plain(path) or "", size=int(found.get("size") or 0),
+        name=masked_file_name(text) or path, path=masked_text(path) or "", size=int(found.get("size") or 0),
         sha256=str(found.get("sha256", "")), uploaded=bool(found.get("uploaded")),
     )  # fmt: skip
 
@@ -289,28 +290,28 @@ def _unit(conn: Connection, unit: str | None) -> UnitTruth | None:
     found = units.get(conn, unit) if unit else None
     if found is None:
         return None
-    counts = base.ItemCounts(ok=found.items_ok, failed=found.items_failed, skipped=found.items_skipped)
+    counts = ItemCounts(ok=found.items_ok, failed=found.items_failed, skipped=found.items_skipped)
     return UnitTruth(
-        unit=found.unit, text=plain(found.text) or "", outcome=found.outcome.value if found.outcome else None,
+        unit=found.unit, text=masked_text(found.text) or "", outcome=found.outcome.value if found.outcome else None,
         job=found.job_id, active=found.active_job, items=counts, linked=found.linked_unit,
     )  # fmt: skip
 
 
 def _line(one: timeline_query.Line) -> Moved:
-    return Moved(at=one.at, name=one.name, to=one.to, actor=one.actor, reason=plain(one.reason), run_no=one.run_no)
+    return Moved(at=one.at, name=one.name, to=one.to, actor=one.actor, reason=masked_text(one.reason), run_no=one.run_no)
 
 
 def _attempt(one: timeline_query.Attempt) -> Attempt:
     took = (one.ended - one.started).total_seconds() if one.started and one.ended else None
     return Attempt(
         attempt=one.no, started_at=one.started, ended_at=one.ended, seconds=took, outcome=one.outcome,
-        worker=one.worker, error=base.error_line(one.error), next_at=one.next_at,
+        worker=one.worker, error=error_line(one.error), next_at=one.next_at,
     )  # fmt: skip
 
 
 def _step(one: dict[str, Any]) -> Step:
     return Step(
-        name=plain(one["name"]) or "", job=one["job_id"], run_no=one["run_no"], seconds=one["seconds"], at=one["at"]
+        name=masked_text(one["name"]) or "", job=one["job_id"], run_no=one["run_no"], seconds=one["seconds"], at=one["at"]
     )
 
 
@@ -343,7 +344,7 @@ def _relative(row: JobRow) -> Relative:
 
 def _ancestor(one: JobRow | dict[str, Any]) -> Ancestor:
     if isinstance(one, dict):
-        return Ancestor(id=one["id"], group=True, name=plain(one["name"]), status=one["outcome"])
+        return Ancestor(id=one["id"], group=True, name=masked_text(one["name"]), status=one["outcome"])
     return Ancestor(id=one.id, group=False, name=one.task, status=one.status.value)
 
 
@@ -351,7 +352,7 @@ def _following(one: lineage_query.Follower) -> Following:
     told, successor = one.told, one.told["successor"]
     return Following(
         task=told["task"], on=list(told["on"]), state=told["state"], job=told["job"],
-        status=one.row.status.value if one.row is not None else None, reason=plain(told["reason"]),
+        status=one.row.status.value if one.row is not None else None, reason=masked_text(told["reason"]),
         seconds_later=successor.wait, at=successor.at, successors=[_following(below) for below in one.following],
     )  # fmt: skip
 
@@ -359,6 +360,6 @@ def _following(one: lineage_query.Follower) -> Following:
 def _group(group: dict[str, Any], below: list[lineage_query.Follower]) -> JobGroup:
     ended = sum(number for status, number in group["counts"].items() if status is not None)
     return JobGroup(
-        id=group["id"], name=plain(group["name"]), total=group["total"], ended=ended, outcome=group["outcome"],
+        id=group["id"], name=masked_text(group["name"]), total=group["total"], ended=ended, outcome=group["outcome"],
         successors=[_following(one) for one in below],
     )  # fmt: skip

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from jobtrail.job.masking import masked
-
-from .base import ID, Counted, Shape, file_name, plain
+from jobtrail.queries.base import ID, CappedCount, Model, masked_file_name, masked_text
 
 if TYPE_CHECKING:
     from jobtrail.queries.audit import Entry
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 # -- errors --------------------------------------------------------------------------------------------
 
 
-class ErrorKind(Shape):
+class ErrorKind(Model):
     """The jobs that stand with one error; ``fingerprint`` is equal for errors of one cause."""
 
     fingerprint: str = Field(examples=["9b1f0c6c2a34d5e8"], description="Find its jobs by error:FINGERPRINT.")
     error: str | None = Field(description="Type and beginning of the message, of the newest.")
-    jobs: Counted
+    jobs: CappedCount
     tasks: list[str] = Field(description="Of the newest of them.")
     first_job: str = Field(examples=[ID])
     first_at: datetime = Field(description="When the first job was made that is kept with it.")
@@ -38,7 +37,7 @@ class ErrorKind(Shape):
     last_status: str
 
 
-class Errors(Shape):
+class Errors(Model):
     """Kinds of errors with a job made since then, that of the newest job first."""
 
     kinds: list[ErrorKind]
@@ -48,7 +47,7 @@ class Errors(Shape):
     now: datetime
 
 
-class MatrixCell(Shape):
+class MatrixCell(Model):
     """So many jobs of a task failed with an error in a part of the time."""
 
     task: str
@@ -57,7 +56,7 @@ class MatrixCell(Shape):
     jobs: int
 
 
-class ErrorMatrix(Shape):
+class ErrorMatrix(Model):
     """Task by error by time, from the newest jobs; ``part`` n begins n × ``seconds`` after ``since``."""
 
     since: datetime
@@ -74,9 +73,9 @@ class ErrorMatrix(Shape):
 def kind(one: Kind) -> ErrorKind:
     """A kind of error."""
     return ErrorKind(
-        fingerprint=one.fingerprint, error=plain(one.error), jobs=Counted(number=one.number, more=one.more),
+        fingerprint=one.fingerprint, error=masked_text(one.error), jobs=CappedCount(number=one.number, more=one.more),
         tasks=list(one.tasks), first_job=one.first_job, first_at=one.first_at, last_job=one.last_job,
-        last_at=one.last_at, last_task=one.last_task, last_source=plain(one.last_source), last_period=one.last_period,
+        last_at=one.last_at, last_task=one.last_task, last_source=masked_text(one.last_source), last_period=one.last_period,
         last_status=one.last_status,
     )  # fmt: skip
 
@@ -88,7 +87,7 @@ def matrix(found: Matrix, now: datetime) -> ErrorMatrix:
     ]
     return ErrorMatrix(
         since=found.since, seconds=found.seconds, parts=found.parts, cells=cells,
-        errors={fingerprint: plain(text) for fingerprint, text in found.errors.items()}, looked_at=found.looked_at,
+        errors={fingerprint: masked_text(text) for fingerprint, text in found.errors.items()}, looked_at=found.looked_at,
         more=found.more, left_out=found.left_out, now=now,
     )  # fmt: skip
 
@@ -96,7 +95,7 @@ def matrix(found: Matrix, now: datetime) -> ErrorMatrix:
 # -- the audit -----------------------------------------------------------------------------------------
 
 
-class AuditEntry(Shape):
+class AuditEntry(Model):
     """Somebody did something."""
 
     id: str
@@ -113,7 +112,7 @@ class AuditEntry(Shape):
     detail: dict[str, Any]
 
 
-class Audit(Shape):
+class Audit(Model):
     """What people did, newest first. ``next`` is the ``before`` of the following page, null at the end."""
 
     entries: list[AuditEntry]
@@ -126,15 +125,15 @@ def entry(one: Entry, about: Any = None) -> AuditEntry:
     job = None if one.target is not None and one.name.startswith("schedule_") else one.job_id
     return AuditEntry(
         id=one.id, at=one.at, actor=one.actor, name=one.name, job=job, task=about and about.task,
-        source=plain(about and about.source), period=about and about.period, file=about and file_name(about.file),
-        target=plain(one.target), reason=plain(one.reason), detail=masked(one.detail),
+        source=masked_text(about and about.source), period=about and about.period, file=about and masked_file_name(about.file),
+        target=masked_text(one.target), reason=masked_text(one.reason), detail=masked(one.detail),
     )  # fmt: skip
 
 
 # -- numbers -------------------------------------------------------------------------------------------
 
 
-class QueueNow(Shape):
+class QueueNow(Model):
     """What waits in a queue."""
 
     queue: str
@@ -145,10 +144,10 @@ class QueueNow(Shape):
     drained_in: float | None = Field(description="Seconds, if it goes on so; null where nothing ended lately.")
 
 
-class Now(Shape):
+class Now(Model):
     """How it stands. Counts stop at a cap, and say so."""
 
-    status: dict[str, Counted] = Field(description="Jobs by status.")
+    status: dict[str, CappedCount] = Field(description="Jobs by status.")
     queues: list[QueueNow]
     behind: int = Field(description="Pending, and another job has to end first.")
     oldest: datetime | None = Field(description="Since when the first job of all is due.")
@@ -162,14 +161,14 @@ class Now(Shape):
     now: datetime
 
 
-class SpreadShape(Shape):
+class SpreadShape(Model):
     """How long something took, in seconds."""
 
     p50: float
     p95: float
 
 
-class PointShape(Shape):
+class PointShape(Model):
     """A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now."""
 
     at: datetime
@@ -181,7 +180,7 @@ class PointShape(Shape):
     run: SpreadShape | None
 
 
-class SeriesShape(Shape):
+class SeriesShape(Model):
     """How it has gone on, in parts of ``step`` seconds."""
 
     step: int
@@ -191,9 +190,9 @@ class SeriesShape(Shape):
     now: datetime
 
 
-def counts(found: dict[str, Number]) -> dict[str, Counted]:
+def counts(found: dict[str, Number]) -> dict[str, CappedCount]:
     """Jobs by status."""
-    return {status: Counted(number=one.number, more=one.more) for status, one in found.items()}
+    return {status: CappedCount(number=one.number, more=one.more) for status, one in found.items()}
 
 
 def told(found: Told, task: str | None, now: datetime) -> SeriesShape:
@@ -217,7 +216,7 @@ def _spread(one: Spread | None) -> SpreadShape | None:
 # -- what needs a person -------------------------------------------------------------------------------
 
 
-class Need(Shape):
+class Need(Model):
     """Something that waits for a person.
 
     question: a job asks. failed, partial, interrupted: jobs that nobody has run again, those of one task and error
@@ -245,7 +244,7 @@ class Need(Shape):
     filter: str | None = Field(default=None, description="Finds all of its jobs.")
 
 
-class Needs(Shape):
+class Needs(Model):
     """What needs a person now: the nearest deadline first, then the newest."""
 
     needs: list[Need]

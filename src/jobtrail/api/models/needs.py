@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from jobtrail.queries import error_groups
+from jobtrail.queries.base import masked_text
 from jobtrail.schedules.view import Schedule
 from jobtrail.store import questions
 
-from .base import plain
 from .monitoring import Need
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def of_questions(conn: Connection) -> list[Need]:
     return [
         Need(
             kind="question", at=row.asked_at, deadline=row.expires_at, count=1, more=False, task=job.task,
-            source=plain(job.source), period=job.period, job=row.job_id, question=row.id, asks=row.kind,
-            text=plain(row.text),
+            source=masked_text(job.source), period=job.period, job=row.job_id, question=row.id, asks=row.kind,
+            text=masked_text(row.text),
         )
         for row, job in questions.list_open(conn, limit=QUESTIONS)
     ]  # fmt: skip
@@ -70,9 +70,9 @@ def _of_alike(found: Sequence[Left], *, more: bool) -> Need:
     items = [one.items_failed for one in found if one.items_failed]
     return Need.model_validate({
         "kind": newest.status, "at": newest.at, "deadline": None, "count": len(found), "more": more, "task": newest.task,
-        "source": plain(newest.source) if alone else None, "period": newest.period if alone else None,
+        "source": masked_text(newest.source) if alone else None, "period": newest.period if alone else None,
         "job": newest.id, "fingerprint": newest.fingerprint, "items_failed": sum(items) if items else None,
-        "text": plain(newest.error or newest.note), "filter": " ".join(words),
+        "text": masked_text(newest.error or newest.note), "filter": " ".join(words),
     })  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _missed(name: str, slots: Sequence[Slot]) -> Need:
     more = any(slot.through is not None for slot in slots)
     return Need(
         kind="missed", at=latest.at, deadline=None, count=len(slots), more=more, schedule=name, job=latest.job_id,
-        text=plain(latest.reason),
+        text=masked_text(latest.reason),
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _stuck(one: Schedule) -> Need | None:
     why = one.problem or (f"no process knows the task '{row.task}'" if row.unknown_since else row.paused_reason)
     return Need(
         kind="schedule", at=at, deadline=None, count=1, more=False, task=row.task, schedule=row.name, job=row.last_job,
-        text=plain(why),
+        text=masked_text(why),
     )  # fmt: skip
 
 

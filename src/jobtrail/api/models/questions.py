@@ -9,15 +9,14 @@ from pydantic import Field
 
 from jobtrail.api.forms import folded
 from jobtrail.job.masking import MASK, is_secret, masked, spelled
-
-from .base import ID, Shape, file_name, parsed, plain
+from jobtrail.queries.base import ID, Model, masked_file_name, masked_text, parsed
 
 if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
     from jobtrail.store.questions import QuestionRow
 
 
-class QuestionLine(Shape):
+class QuestionLine(Model):
     """A question as the inbox shows it."""
 
     id: str = Field(examples=[ID])
@@ -36,7 +35,7 @@ class QuestionLine(Shape):
     proposed: int | None = Field(description="Of a mapping: for how many of them a column is proposed.")
 
 
-class Inbox(Shape):
+class Inbox(Model):
     """Open questions, the nearest deadline first."""
 
     questions: list[QuestionLine]
@@ -44,14 +43,14 @@ class Inbox(Shape):
     now: datetime
 
 
-class Column(Shape):
+class Column(Model):
     """A column of the source, with a few of its values."""
 
     name: str
     samples: list[str]
 
 
-class Target(Shape):
+class Target(Model):
     """A field that is wanted."""
 
     name: str
@@ -61,7 +60,7 @@ class Target(Shape):
     required: bool
 
 
-class MappingEditor(Shape):
+class MappingEditor(Model):
     """What is there, what is wanted, and what is proposed: from the name of a target to that of a column."""
 
     columns: list[Column]
@@ -95,8 +94,8 @@ def _line(row: QuestionRow, job: JobRow | Any) -> dict[str, Any]:
     schema = parsed(row.schema)
     number = len(detail["targets"]) if "targets" in detail else max(len(schema.get("properties", ())), 1)
     return {
-        "id": row.id, "job": row.job_id, "task": job.task, "source": plain(job.source), "period": job.period,
-        "file": file_name(job.file), "name": row.name, "text": plain(row.text), "kind": row.kind,
+        "id": row.id, "job": row.job_id, "task": job.task, "source": masked_text(job.source), "period": job.period,
+        "file": masked_file_name(job.file), "name": row.name, "text": masked_text(row.text), "kind": row.kind,
         "asked_at": row.asked_at, "expires_at": row.expires_at, "has_default": row.default is not None,
         "fields": number, "proposed": proposed,
     }  # fmt: skip
@@ -108,7 +107,7 @@ def question(row: QuestionRow, job: JobRow | Any, marked: frozenset[str] = froze
         **_line(row, job), form=spelled(folded(parsed(row.schema))), mapping=_mapping(row, marked),
         default=masked(parsed(row.default), marked), remember=row.remember, state=row.state,
         answer=masked(parsed(row.answer), marked), actor=row.actor,
-        reason=plain(row.reason), closed_at=row.closed_at,
+        reason=masked_text(row.reason), closed_at=row.closed_at,
     )  # fmt: skip
 
 
@@ -126,5 +125,5 @@ def _mapping(row: QuestionRow, marked: frozenset[str]) -> MappingEditor | None:
 
 def _samples(column: dict[str, Any], marked: frozenset[str]) -> list[str]:
     """A column that is named like a secret shows that it has values, not which."""
-    samples = [str(plain(str(sample))) for sample in column.get("samples", ())]
+    samples = [str(masked_text(str(sample))) for sample in column.get("samples", ())]
     return [MASK] * len(samples) if is_secret(column["name"], marked) else samples

@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from jobtrail.job.masking import masked
+from jobtrail.queries.base import ID, Model, masked_text, parsed
 from jobtrail.schedules.rules.wording import LANGUAGES
-
-from .base import ID, Shape, parsed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from jobtrail.store.schedules import Slot
 
 
-class Moment(Shape):
+class Moment(Model):
     """A planned time, in UTC and as the clock of the schedule's zone shows it, with its offset."""
 
     at: datetime
     local: str = Field(examples=["2026-03-29T03:00:00+02:00"])
 
 
-class Paused(Shape):
+class Paused(Model):
     """Who paused it, and why."""
 
     by: str | None
@@ -37,7 +36,7 @@ class Paused(Shape):
     until: datetime | None
 
 
-class ScheduleLine(Shape):
+class ScheduleLine(Model):
     """A schedule as the list shows it."""
 
     name: str = Field(examples=["sync_weather"])
@@ -61,7 +60,7 @@ class ScheduleLine(Shape):
     problem: str | None = Field(description="Why its definition cannot be read.")
 
 
-class ScheduleList(Shape):
+class ScheduleList(Model):
     """All stored schedules, by name."""
 
     schedules: list[ScheduleLine]
@@ -70,7 +69,7 @@ class ScheduleList(Shape):
     now: datetime
 
 
-class SlotShape(Shape):
+class SlotShape(Model):
     """What became of a planned time; with ``through`` of all up to that moment."""
 
     planned: Moment
@@ -87,20 +86,20 @@ class MissedSlot(SlotShape):
     schedule: str
 
 
-class Missed(Shape):
+class Missed(Model):
     """Planned times that did not run, noted last first."""
 
     slots: list[MissedSlot]
 
 
-class Change(Shape):
+class Change(Model):
     """A word of a schedule that a person changed."""
 
     declared: Any
     edited: Any
 
 
-class Drift(Shape):
+class Drift(Model):
     """What a person changed of what the program declares."""
 
     changes: dict[str, Change]
@@ -109,7 +108,7 @@ class Drift(Shape):
     reason: str | None
 
 
-class Line(Shape):
+class Line(Model):
     """A line of a schedule's trail."""
 
     at: datetime
@@ -129,7 +128,7 @@ class ScheduleShape(ScheduleLine):
     trail: list[Line] = Field(description="Latest first.")
 
 
-class RuleShape(Shape):
+class RuleShape(Model):
     """What a rule of time means."""
 
     words: dict[str, str]
@@ -151,14 +150,14 @@ def _line(one: Schedule) -> dict[str, Any]:
     row = one.row
     paused = None
     if row.state == "paused":
-        paused = Paused(by=row.paused_by, reason=plain(row.paused_reason), at=row.paused_at, until=row.paused_until)
+        paused = Paused(by=row.paused_by, reason=masked_text(row.paused_reason), at=row.paused_at, until=row.paused_until)
     return {
         "name": row.name, "id": row.id, "task": row.task, "task_known": row.unknown_since is None, "state": row.state,
         "origin": row.origin, "words": {language: one.in_words(language) for language in LANGUAGES}, "zone": one.zone,
         "next": None if row.next_at is None else moment(row.next_at, one.zone), "last_at": row.last_at,
         "last_job": row.last_job, "last_status": one.last_status, "waits_for": row.waits_for, "runs": row.runs,
         "failures_in_row": row.failures_in_row, "missed_in_row": row.missed_in_row, "paused": paused,
-        "edited": one.drift is not None, "problem": plain(one.problem),
+        "edited": one.drift is not None, "problem": masked_text(one.problem),
     }  # fmt: skip
 
 
@@ -174,7 +173,7 @@ def missed(name: str, one: Slot, zone: str) -> MissedSlot:
 
 def _slot(one: Slot, zone: str) -> dict[str, Any]:
     return {
-        "planned": moment(one.planned_at, zone), "through": one.through, "state": one.state, "reason": plain(one.reason),
+        "planned": moment(one.planned_at, zone), "through": one.through, "state": one.state, "reason": masked_text(one.reason),
         "job": one.job_id, "at": one.at,
     }  # fmt: skip
 
@@ -198,7 +197,7 @@ def _drift(found: Edited, marked: frozenset[str]) -> Drift:
         name: Change(declared=masked(ours, marked), edited=masked(his, marked))
         for name, (ours, his) in found.changes.items()
     }
-    return Drift(changes=changes, by=found.by, at=found.at, reason=plain(found.reason))
+    return Drift(changes=changes, by=found.by, at=found.at, reason=masked_text(found.reason))
 
 
 def _trail(event: Event, marked: frozenset[str]) -> Line:
@@ -206,7 +205,7 @@ def _trail(event: Event, marked: frozenset[str]) -> Line:
         at=event.at,
         name=event.name,
         actor=event.actor,
-        reason=plain(event.reason),
+        reason=masked_text(event.reason),
         detail=_detail(event.detail, marked),
     )
 

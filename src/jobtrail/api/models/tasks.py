@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from jobtrail.api import forms
-
-from .base import ID, Shape, plain
+from jobtrail.queries.base import ID, Model, masked_text
 
 if TYPE_CHECKING:
     from jobtrail.job.task import Task
 
 
-class LastJob(Shape):
+class LastJob(Model):
     """The newest job of a task."""
 
     id: str = Field(examples=[ID])
@@ -26,7 +25,7 @@ class LastJob(Shape):
     finished_at: datetime | None
 
 
-class TaskLine(Shape):
+class TaskLine(Model):
     """A task; of one that is not ``known`` there are jobs, and this process has no function for them."""
 
     name: str = Field(examples=["sync_weather"])
@@ -39,7 +38,7 @@ class TaskLine(Shape):
     last: LastJob | None
 
 
-class TaskList(Shape):
+class TaskList(Model):
     """Every task, by name."""
 
     tasks: list[TaskLine]
@@ -79,7 +78,7 @@ def _line(name: str, task: Task | None, last: Any, schedules: int, next_at: date
 
 
 def _text(task: Task | None) -> str | None:
-    return plain(inspect.getdoc(task.function)) if task is not None else None
+    return masked_text(inspect.getdoc(task.function)) if task is not None else None
 
 
 def task(name: str, one: Task | None, last: Any, schedules: int, next_at: datetime | None) -> TaskShape:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import Field
 
 from jobtrail.job.masking import masked
+from jobtrail.queries.base import ID, Model, masked_text
+from jobtrail.queries.jobs.job_list import ItemCounts, JobLine
 from jobtrail.schedules.backfill.backfill import state_of
-
-from .base import ID, ItemCounts, JobLine, Shape, plain
 
 if TYPE_CHECKING:
     from jobtrail.schedules.backfill.backfill import BackfillPlan
@@ -22,7 +22,7 @@ State = Literal["complete", "partial", "failed", "active", "missing"]
 SHOWN = 500  # units of a plan
 
 
-class Unit(Shape):
+class Unit(Model):
     """A unit and its current truth."""
 
     unit: str = Field(description="Its key.")
@@ -42,7 +42,7 @@ class Unit(Shape):
     changed_at: datetime
 
 
-class GridColumn(Shape):
+class GridColumn(Model):
     """A period of the grid."""
 
     period: str = Field(examples=["2013-02"])
@@ -51,7 +51,7 @@ class GridColumn(Shape):
     over: bool = Field(description="It lies wholly in the past.")
 
 
-class GridCell(Shape):
+class GridCell(Model):
     """What is known of a source in a column; a column without a cell is a gap."""
 
     column: int = Field(description="Its place among the columns, from 0.")
@@ -61,7 +61,7 @@ class GridCell(Shape):
     unit: Unit | None = Field(description="The unit that is just this column, or reaches beyond it.")
 
 
-class GridRow(Shape):
+class GridRow(Model):
     """A source."""
 
     source: str | None
@@ -70,7 +70,7 @@ class GridRow(Shape):
     counts: dict[str, int]
 
 
-class Grid(Shape):
+class Grid(Model):
     """Sources by periods. ``next`` is the ``skip`` of the following page of sources, null at the end."""
 
     task: str
@@ -84,20 +84,20 @@ class Grid(Shape):
     now: datetime
 
 
-class UnitTasks(Shape):
+class UnitTasks(Model):
     """The tasks that have units."""
 
     tasks: list[str]
 
 
-class Files(Shape):
+class Files(Model):
     """Units that are files, what has changed last first."""
 
     files: list[Unit]
     more: bool
 
 
-class UnitPage(Shape):
+class UnitPage(Model):
     """A unit, and its jobs, newest first."""
 
     unit: Unit
@@ -105,7 +105,7 @@ class UnitPage(Shape):
     jobs: list[JobLine]
 
 
-class PlannedUnit(Shape):
+class PlannedUnit(Model):
     """A unit of the range, and what would be done with it: submit, the mode of a re-run, or nothing."""
 
     source: str | None
@@ -115,7 +115,7 @@ class PlannedUnit(Shape):
     job: str | None
 
 
-class Plan(Shape):
+class Plan(Model):
     """What a backfill would do now; nothing was written."""
 
     task: str
@@ -132,7 +132,7 @@ class Plan(Shape):
     arguments: dict[str, Any] = Field(description="By source, what new jobs would be given; secrets are masked.")
 
 
-class Started(Shape):
+class Started(Model):
     """A job that was submitted, or the one that stands for it already."""
 
     job: str = Field(examples=[ID])
@@ -146,7 +146,7 @@ def _state(text: str) -> State:
 def unit(row: UnitRow) -> Unit:
     """A unit as it was read."""
     return Unit(
-        unit=row.unit, text=plain(row.text) or "", source=plain(row.source), period=row.period, start=row.period_start,
+        unit=row.unit, text=masked_text(row.text) or "", source=masked_text(row.source), period=row.period, start=row.period_start,
         end=row.period_end, sha256=row.sha256, state=_state(state_of(row)), status=row.active_status and row.active_status.value,
         outcome=row.outcome and row.outcome.value, job=row.job_id, active_job=row.active_job,
         items=ItemCounts(ok=row.items_ok, failed=row.items_failed, skipped=row.items_skipped),
@@ -163,7 +163,7 @@ def column(one: Column) -> GridColumn:
 def row(one: Row) -> GridRow:
     """A source and its cells."""
     cells = [_cell(cell) for cell in one.cells]
-    return GridRow(source=plain(one.source), cells=cells, missing=one.missing, counts=dict(one.counts))
+    return GridRow(source=masked_text(one.source), cells=cells, missing=one.missing, counts=dict(one.counts))
 
 
 def _cell(cell: Cell) -> GridCell:

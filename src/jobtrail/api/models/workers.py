@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from jobtrail.job.masking import masked
-
-from .base import ID, Shape, parsed, plain
+from jobtrail.queries.base import ID, Model, masked_text, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 SILENT = 15.0  # seconds; after that a worker is judged (by its beat number, not by this)
 
 
-class Held(Shape):
+class Held(Model):
     """A job that a worker executes."""
 
     id: str = Field(examples=[ID])
@@ -31,7 +30,7 @@ class Held(Shape):
     body_running: bool
 
 
-class Worker(Shape):
+class Worker(Model):
     """A life of a worker process; a new one begins at every start."""
 
     id: str = Field(examples=[ID])
@@ -55,7 +54,7 @@ class Worker(Shape):
     )
 
 
-class Workers(Shape):
+class Workers(Model):
     """Workers: those that live first, then the latest lives."""
 
     workers: list[Worker]
@@ -65,7 +64,7 @@ class Workers(Shape):
     now: datetime
 
 
-class Queue(Shape):
+class Queue(Model):
     """A queue: what waits in it and runs, and whether somebody has paused it."""
 
     name: str = Field(examples=["default"])
@@ -83,7 +82,7 @@ class Queue(Shape):
     drained_in: float | None = Field(description="Seconds, if it goes on so; null where nothing ended lately.")
 
 
-class Queues(Shape):
+class Queues(Model):
     """All queues, by name."""
 
     queues: list[Queue]
@@ -109,7 +108,7 @@ def _trouble(text: str | None) -> dict[str, Any]:
 
 def _held(row: Any) -> Held:
     return Held(
-        id=row.id, task=row.task, source=plain(row.source), period=row.period, queue=row.queue, status=row.status,
+        id=row.id, task=row.task, source=masked_text(row.source), period=row.period, queue=row.queue, status=row.status,
         attempt=row.attempt, started_at=row.started_at, body_running=row.body_running,
     )  # fmt: skip
 
@@ -118,4 +117,4 @@ def queue(row: Mapping[str, Any], workers: int, slots: int, rate: float, drained
     """A queue."""
     names = ("name", "due", "later", "running", "oldest", "paused", "actor", "at")
     known = {name: row[name] for name in names}
-    return Queue(**known, reason=plain(row["reason"]), workers=workers, slots=slots, rate=rate, drained_in=drained_in)
+    return Queue(**known, reason=masked_text(row["reason"]), workers=workers, slots=slots, rate=rate, drained_in=drained_in)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from jobtrail.api.auth.guard import needs, routes
 from jobtrail.api.models import monitoring
-from jobtrail.api.models.base import When
+from jobtrail.api.requests import AwareMoment
 from jobtrail.queries import audit
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def make(desk: Desk) -> APIRouter:
             Query(max_length=200, description="Who; with * at the end by its beginning.", examples=["person:ann"]),
         ] = None,
         name: Annotated[str | None, Query(max_length=100, description="What.", examples=["retried"])] = None,
-        since: Annotated[When | None, Query(description="Not before.")] = None,
+        since: Annotated[AwareMoment | None, Query(description="Not before.")] = None,
         before: Annotated[str | None, Query(max_length=100, description="The `next` of the page before.", examples=["action-4"])] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> monitoring.Audit:

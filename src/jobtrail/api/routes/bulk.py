@@ -8,16 +8,17 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.models.base import ID, Said, Shape, When
 from jobtrail.api.models.units import Started
+from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import bulk
+from jobtrail.queries.base import ID, Model
 
 if TYPE_CHECKING:
     from jobtrail.api.context import Desk
     from jobtrail.commands.handles import Job
 
 
-class Wanted(Shape):
+class Wanted(Model):
     """Which jobs are meant, by a filter or by their ids, and what is to be done with them."""
 
     action: Literal["retry", "rerun", "cancel", "run_now"] = Field(examples=["retry"])
@@ -33,15 +34,15 @@ class Wanted(Shape):
         return bulk.Wanted(self.action, self.filter, self.ids, self.mode)
 
 
-class Start(Said, Wanted):
+class Start(WithReason, Wanted):
     """What was shown is to be done: the same words, and the digest and moment that were shown with them."""
 
     digest: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
-    at: When = Field(description="When it was shown.")
+    at: AwareMoment = Field(description="When it was shown.")
     per_second: float | None = Field(None, gt=0, le=bulk.MOST_PER_SECOND, description="Jobs in a second, at most.")
 
 
-class Skipped(Shape):
+class Skipped(Model):
     """Jobs with which nothing would be done."""
 
     reason: str = Field(examples=["its unit has a newer job"])
@@ -49,7 +50,7 @@ class Skipped(Shape):
     example: str = Field(examples=[ID])
 
 
-class Preview(Shape):
+class Preview(Model):
     """What would be done now; nothing was written."""
 
     action: str
@@ -59,7 +60,7 @@ class Preview(Shape):
     skipped: list[Skipped]
     more: bool = Field(description=f"The filter names older jobs too; the newest {bulk.MOST_JOBS:,} are meant.")
     digest: str = Field(description="The action is started with it, and only once.")
-    at: When = Field(description="When this was so; the action is started with it, too.")
+    at: AwareMoment = Field(description="When this was so; the action is started with it, too.")
 
 
 def make(desk: Desk) -> APIRouter:

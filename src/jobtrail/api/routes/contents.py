@@ -18,11 +18,11 @@ from starlette.responses import Response
 
 from jobtrail.api.auth.guard import also, needs, routes
 from jobtrail.api.models import job_detail
-from jobtrail.api.models.base import Shape, parsed, plain
 from jobtrail.errors import UsageError
 from jobtrail.job.failure import mask_urls
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.masking import masked
+from jobtrail.queries.base import Model, masked_text, parsed
 from jobtrail.queries.csv_cell import cell
 from jobtrail.store import events, items, runs
 
@@ -44,7 +44,7 @@ Outcome = Literal["ok", "failed", "skipped"]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
-class Item(Shape):
+class Item(Model):
     """One thing inside a job, as it was last recorded."""
 
     key: str
@@ -58,14 +58,14 @@ class Item(Shape):
     at: datetime
 
 
-class ItemPage(Shape):
+class ItemPage(Model):
     """Items in the order of the input; ``next`` is the ``after`` of the following page."""
 
     items: list[Item]
     next: str | None
 
 
-class LogRecord(Shape):
+class LogRecord(Model):
     """One record of a log; ``text`` is all of it, with its time."""
 
     seq: int = Field(description="The piece of the log that it stands in.")
@@ -74,7 +74,7 @@ class LogRecord(Shape):
     text: str
 
 
-class Log(Shape):
+class Log(Model):
     """A part of a log. Follow it with ``after=last``; read what came before with ``before=first``."""
 
     records: list[LogRecord]
@@ -86,7 +86,7 @@ class Log(Shape):
     gap_before: int | None = Field(description="The piece before which they are missing.")
 
 
-class JobEvent(Shape):
+class JobEvent(Model):
     """One line of the trail."""
 
     id: int
@@ -100,7 +100,7 @@ class JobEvent(Shape):
     detail: Any
 
 
-class EventPage(Shape):
+class EventPage(Model):
     """The trail, oldest first; ``next`` is the ``after`` of the following page."""
 
     events: list[JobEvent]
@@ -163,7 +163,7 @@ def _item_page(
 
 def _item(one: items.ItemRow) -> dict[str, Any]:
     return {
-        "key": plain(one.key), "outcome": one.outcome.value, "reason": plain(one.reason), "error_type": one.error_type,
+        "key": masked_text(one.key), "outcome": one.outcome.value, "reason": masked_text(one.reason), "error_type": one.error_type,
         "loop": one.loop, "position": one.position, "tries": one.tries, "job": one.job_id, "at": one.at,
     }  # fmt: skip
 
@@ -360,5 +360,5 @@ def event(one: events.Event) -> JobEvent:
     detail = {key: parsed(value) if key == "error" else value for key, value in one.detail.items()}
     return JobEvent(
         id=one.id, at=one.at, name=one.name, from_status=one.from_status, to_status=one.to_status, run_no=one.run_no,
-        actor=one.actor, reason=plain(one.reason), detail=masked(detail),
+        actor=one.actor, reason=masked_text(one.reason), detail=masked(detail),
     )  # fmt: skip

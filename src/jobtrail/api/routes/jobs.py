@@ -12,12 +12,14 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.models import base, job_detail
-from jobtrail.api.models.base import Shape
+from jobtrail.api.models import job_detail
+from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.queries.base import ID, CappedCount, Model
+from jobtrail.queries.jobs.job_list import JobCounts, JobLine, JobPage, job_line
 from jobtrail.store import jobs, runs
 from jobtrail.store.search import search
 
@@ -39,12 +41,12 @@ def _only(this: str, other: str) -> dict[str, Any]:
     return {"properties": {this: {"type": "string"}, other: {"type": "null"}}, "required": [this]}
 
 
-class FileGiven(Shape):
+class FileGiven(Model):
     """The input file: an upload by its id, or a path below one of the server's ``input_roots``."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [_only("upload", "path"), _only("path", "upload")]})
 
-    upload: str | None = Field(None, examples=[base.ID])
+    upload: str | None = Field(None, examples=[ID])
     path: str | None = Field(None, max_length=4096, examples=["incoming/planes.csv"])
 
     @model_validator(mode="after")
@@ -55,7 +57,7 @@ class FileGiven(Shape):
         return self
 
 
-class Submission(base.Said):
+class Submission(WithReason):
     """A job to be stored; what is null is as the task says."""
 
     task: str = Field(examples=["sync_weather"])
@@ -65,14 +67,14 @@ class Submission(base.Said):
     file: FileGiven | None = None
     priority: int | None = Field(None, description="0 (most urgent) to 9")
     queue: str | None = None
-    run_at: base.When | None = Field(None, description="Not before.")
+    run_at: AwareMoment | None = Field(None, description="Not before.")
     labels: dict[str, str] | None = Field(None, examples=[{"tenant": "acme"}])
     context: dict[str, Any] | None = None
     if_active: Literal["same", "raise", "queue"] = "same"
     if_done: Literal["run", "skip", "raise"] = "run"
 
 
-class Rerun(base.Said):
+class Rerun(WithReason):
     """How the work is done again, as a new job."""
 
     mode: Literal["full", "failed_items", "resume"] = "full"
@@ -84,20 +86,20 @@ class Rerun(base.Said):
     with_successors: bool = False
 
 
-class Cancel(base.Said):
+class Cancel(WithReason):
     """An end before its end."""
 
     force: bool = Field(False, description="Of a job that was asked to stop and has not: write its end.")
 
 
 # Where a request has no body.
-NOTHING, JUST_CANCEL, ALL_AGAIN = base.Said.model_validate({}), Cancel.model_validate({}), Rerun.model_validate({})
+NOTHING, JUST_CANCEL, ALL_AGAIN = WithReason.model_validate({}), Cancel.model_validate({}), Rerun.model_validate({})
 
 
-class Stored(Shape):
+class Stored(Model):
     """The job that stands for what was asked; ``created`` is false where it was there already."""
 
-    job: base.JobLine
+    job: JobLine
     created: bool
 
 
@@ -121,7 +123,7 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         before: Annotated[str | None, Query(description="The id of a job: only those made before it.")] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
         count: Annotated[bool, Query(description="Count all that fit, too, exact up to 10,000.")] = False,
-    ) -> base.JobPage:
+    ) -> JobPage:
         return await desk.search(_page, desk.store.now(), q, before, limit, count)
 
     @router.get(
@@ -133,7 +135,7 @@ def _looking(router: APIRouter, desk: Desk) -> None:
     @needs("viewer")
     async def count_jobs(
         q: Annotated[str, Query(description="The filter grammar.", examples=["source:weather/*"])] = "",
-    ) -> base.JobCounts:
+    ) -> JobCounts:
         return await desk.search(lambda conn: desk.fresh.read(("counts", q), lambda: _counts(conn, desk, q)))
 
     @router.get(
@@ -153,27 +155,27 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         return _tagged(if_none_match, found.model_dump_json().encode())
 
 
-def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: int, count: bool) -> base.JobPage:
+def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: int, count: bool) -> JobPage:
     page = search.find(conn, q, now=now, limit=limit, before=before)
     active = [row.id for row in page.rows if row.status.value in _REPORTING]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     number = search.count(conn, q, now=now, cap=COUNT_CAP) if count else None
-    return base.JobPage(
-        jobs=[base.job_line(row, reported.get(row.id)) for row in page.rows],
+    return JobPage(
+        jobs=[job_line(row, reported.get(row.id)) for row in page.rows],
         next=page.next,
-        count=None if number is None else base.Counted(number=number.number, more=number.more),
+        count=None if number is None else CappedCount(number=number.number, more=number.more),
         searched=page.searched,
         note=page.note,
         now=now,
     )
 
 
-def _counts(conn: Connection, desk: Desk, q: str) -> base.JobCounts:
+def _counts(conn: Connection, desk: Desk, q: str) -> JobCounts:
     now = desk.store.now()
     found = desk.statuses(conn) if search.asks_for_all(q) else search.by_status(conn, q, now=now, cap=COUNT_CAP)
     whole = search.together(found.values(), COUNT_CAP)
-    told = {status: base.Counted(number=one.number, more=one.more) for status, one in found.items()}
-    return base.JobCounts(status=told, all=base.Counted(number=whole.number, more=whole.more), now=now)
+    told = {status: CappedCount(number=one.number, more=one.more) for status, one in found.items()}
+    return JobCounts(status=told, all=CappedCount(number=whole.number, more=whole.more), now=now)
 
 
 def row_of(conn: Connection, job_id: str) -> JobRow:
@@ -249,7 +251,7 @@ def _submit(desk: Desk, given: Submission, key: str | None, who: Person) -> Stor
     using = {name: value for name, value in said.items() if value is not None}
     using |= {"actor": who.actor, "if_active": given.if_active, "if_done": given.if_done}
     job = bound.using(**using).enqueue(**given.args)
-    return Stored(job=base.job_line(job.row), created=job.created)
+    return Stored(job=job_line(job.row), created=job.created)
 
 
 def file_of(desk: Desk, given: FileGiven | None) -> FileInput | None:
@@ -280,7 +282,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         "/jobs/{job_id}/retry", operation_id="retryJob", summary="One more attempt", responses=also(404, 409)
     )
     @needs("operator")
-    async def retry(job_id: str, who: Who, said: base.Said = NOTHING) -> Stored:
+    async def retry(job_id: str, who: Who, said: WithReason = NOTHING) -> Stored:
         return await desk.call(_steer, desk, job_id, rerun.retry, actor=who.actor, reason=said.reason)
 
     @router.post(
@@ -299,7 +301,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         "/jobs/{job_id}/run-now", operation_id="runJobNow", summary="Do not wait for its time", responses=also(404, 409)
     )
     @needs("operator")
-    async def run_now(job_id: str, who: Who, said: base.Said = NOTHING) -> Stored:
+    async def run_now(job_id: str, who: Who, said: WithReason = NOTHING) -> Stored:
         return await desk.call(_steer, desk, job_id, rerun.run_now, actor=who.actor, reason=said.reason)
 
     @router.post(
@@ -351,4 +353,4 @@ def _changed(desk: Desk, row: JobRow, args: dict[str, Any] | None) -> str | None
 
 
 def _stored(desk: Desk, job_id: str, *, created: bool) -> Stored:
-    return Stored(job=base.job_line(desk.jobs.get(job_id).row), created=created)
+    return Stored(job=job_line(desk.jobs.get(job_id).row), created=created)

@@ -9,11 +9,12 @@ from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.ids import whole
-from jobtrail.api.models import base
 from jobtrail.api.models import questions as question_models
+from jobtrail.api.requests import WithReason
 from jobtrail.commands import answers
 from jobtrail.errors import AnswerRefused, NotFound
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.queries.base import parsed
 from jobtrail.store import jobs, questions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jobtrail.api.context import Desk
 
 
-class Answer(base.Said):
+class Answer(WithReason):
     """An answer: what the form gave, or for a mapping the name of a column for each field."""
 
     value: Any = Field(examples=[{"date": "Flight Date"}])
@@ -82,7 +83,7 @@ def _answer(desk: Desk, question: str, given: Answer, actor: str) -> question_mo
     desk.jobs.service.make_ready()
     with desk.store.read() as conn:
         row = questions.get(conn, question)
-    kept = base.parsed(row.default) if row is not None else None
+    kept = parsed(row.default) if row is not None else None
     value = restored(given.value, kept)
     path = left_masked(value, kept)
     if path is not None:

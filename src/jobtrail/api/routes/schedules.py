@@ -11,10 +11,11 @@ from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import schedules as schedule_models
-from jobtrail.api.models.base import Said, Shape, When
 from jobtrail.api.models.units import Started
+from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.errors import InvalidArguments, InvalidSchedule
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.queries.base import Model
 from jobtrail.schedules.rules.rules import parse_rule
 from jobtrail.schedules.rules.wording import LANGUAGES, words
 
@@ -28,13 +29,13 @@ TIMES, SLOTS, TRAIL = 20, 50, 50
 Name = Annotated[str, Path(max_length=200, description="The schedule's name.", examples=["sync_weather"])]
 
 
-class Pause(Said):
+class Pause(WithReason):
     """A pause, perhaps with an end."""
 
-    until: When | None = Field(None, description="It goes on by itself then; a moment with its offset.")
+    until: AwareMoment | None = Field(None, description="It goes on by itself then; a moment with its offset.")
 
 
-class RuleOf(Shape):
+class RuleOf(Model):
     """A rule of time."""
 
     rule: str = Field(
@@ -43,7 +44,7 @@ class RuleOf(Shape):
     tz: str | None = Field(None, max_length=100, examples=["Europe/Moscow"], description="Its zone; default UTC.")
 
 
-class Words(Said):
+class Words(WithReason):
     """The words of a schedule; what is left out is as by default, or stays as it is."""
 
     tz: str | None = Field(None, max_length=100)
@@ -60,7 +61,7 @@ class Words(Said):
     jitter: float | None = None
     delay: float | None = None
     pause_after_failures: int | None = None
-    ends_at: When | None = None
+    ends_at: AwareMoment | None = None
     max_runs: int | None = None
     if_done: str | None = Field(None, examples=["run"])
 
@@ -101,7 +102,7 @@ def _looking(router: APIRouter, desk: Desk) -> None:
     @router.get("/missed", operation_id="listMissed", summary="Planned times that did not run, and why")
     @needs("viewer")
     async def missed(
-        since: When | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
+        since: AwareMoment | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
     ) -> schedule_models.Missed:
         return await desk.call(_missed, desk, since, limit)
 
@@ -144,7 +145,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409),
     )
     @needs("operator")
-    async def resume(name: Name, said: Said, who: Who) -> schedule_models.ScheduleShape:
+    async def resume(name: Name, said: WithReason, who: Who) -> schedule_models.ScheduleShape:
         await desk.call(schedules.resume, name, reason=said.reason, actor=who.actor)
         return await desk.call(_show, desk, name, TIMES)
 
@@ -156,7 +157,7 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409),
     )
     @needs("operator")
-    async def run_now(name: Name, said: Said, who: Who) -> Started:
+    async def run_now(name: Name, said: WithReason, who: Who) -> Started:
         job = await desk.call(schedules.run_now, name, reason=said.reason, actor=who.actor)
         return Started(job=job.id, created=True)
 
@@ -193,7 +194,7 @@ def _changing(router: APIRouter, desk: Desk) -> None:
         responses=also(404),
     )
     @needs("admin")
-    async def take_code(name: Name, said: Said, who: Who) -> schedule_models.ScheduleShape:
+    async def take_code(name: Name, said: WithReason, who: Who) -> schedule_models.ScheduleShape:
         await desk.call(schedules.take_code, name, reason=said.reason, actor=who.actor)
         return await desk.call(_show, desk, name, TIMES)
 

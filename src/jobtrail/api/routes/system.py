@@ -10,9 +10,9 @@ from starlette.responses import PlainTextResponse
 
 from jobtrail.api.auth import sessions
 from jobtrail.api.auth.guard import ANYONE, also, needs, under_any_name
-from jobtrail.api.models import base
 from jobtrail.api.problems import Problem
 from jobtrail.errors import StoreError
+from jobtrail.queries.base import Model
 from jobtrail.store import workers
 
 if TYPE_CHECKING:
@@ -30,7 +30,17 @@ class Credentials(BaseModel):
     token: str = Field(min_length=1, max_length=200, examples=["jt_…"])
 
 
-class Ready(base.Shape):
+class Me(Model):
+    """Who asks, and how somebody can log in here."""
+
+    name: str | None
+    role: str | None
+    how: str | None = Field(description="login, token, session, proxy or local")
+    login: list[str] = Field(description="The ways to log in that there are: token, host, proxy.")
+    version: str
+
+
+class Ready(Model):
     """It can read its database; otherwise the answer is a problem."""
 
     ready: bool
@@ -47,7 +57,7 @@ def make(desk: Desk) -> APIRouter:
 def _who(router: APIRouter, desk: Desk) -> None:
     @router.get("/api/me", operation_id="me", summary="Who asks")
     @needs(ANYONE)
-    async def me(request: Request) -> base.Me:
+    async def me(request: Request) -> Me:
         return _me(request, desk)
 
     @router.post(
@@ -57,7 +67,7 @@ def _who(router: APIRouter, desk: Desk) -> None:
         responses=also(401, 403, 429, 503),
     )
     @needs(ANYONE)
-    async def login(request: Request, response: Response, credentials: Credentials) -> base.Me:
+    async def login(request: Request, response: Response, credentials: Credentials) -> Me:
         address = desk.access.address(request.scope)
         desk.attempts.check(address)
         found = await desk.call(sessions.find_token, desk.store, credentials.token) if desk.access.tokens else None
@@ -69,7 +79,7 @@ def _who(router: APIRouter, desk: Desk) -> None:
             sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",
             secure=_is_https(request, desk),
         )  # fmt: skip
-        return base.Me(name=found.name, role=found.role, how="session", login=_ways(desk), version=workers.our_version())
+        return Me(name=found.name, role=found.role, how="session", login=_ways(desk), version=workers.our_version())
 
     @router.post(
         "/api/logout",
@@ -83,12 +93,12 @@ def _who(router: APIRouter, desk: Desk) -> None:
         response.delete_cookie(sessions.COOKIE, path=_home(request), httponly=True, samesite="strict")
 
 
-def _me(request: Request, desk: Desk) -> base.Me:
+def _me(request: Request, desk: Desk) -> Me:
     person = request.scope.get("jobtrail.person")
     known: dict[str, Any] = {"name": None, "role": None, "how": None}
     if person is not None:
         known = {"name": person.name, "role": person.role, "how": person.how}
-    return base.Me(**known, login=_ways(desk), version=workers.our_version())
+    return Me(**known, login=_ways(desk), version=workers.our_version())
 
 
 def _ways(desk: Desk) -> list[str]:

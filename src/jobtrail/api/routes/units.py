@@ -8,11 +8,13 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.models import base
 from jobtrail.api.models import coverage as coverage_models
 from jobtrail.api.models import units as unit_models
+from jobtrail.api.requests import WithReason
 from jobtrail.errors import InvalidArguments, NotFound
 from jobtrail.job.masking import left_masked
+from jobtrail.queries.base import Model
+from jobtrail.queries.jobs.job_list import job_line
 from jobtrail.schedules.backfill.backfill import MOST_PARALLEL
 from jobtrail.store import units
 from jobtrail.store.search import search
@@ -31,7 +33,7 @@ FILES = 200
 JOBS = 50
 
 
-class Range(base.Shape):
+class Range(Model):
     """Which units of a task, and how they are to run; the words of a backfill."""
 
     task: str = Field(examples=["sync_weather"], max_length=200)
@@ -59,7 +61,7 @@ class Range(base.Shape):
         return {**said, "last": self.last or self.first, "args": self.args}
 
 
-class Backfill(Range, base.Said):
+class Backfill(Range, WithReason):
     """A range, and how its jobs are started."""
 
     parallel: int = Field(4, ge=1, le=MOST_PARALLEL, description="Units at a time.")
@@ -142,7 +144,7 @@ def _unit(conn: Connection, key: str, now: datetime) -> unit_models.UnitPage:
         message = f"there is no unit {key[:100]}"
         raise NotFound(message)
     page = search.find(conn, f"unit:{found.unit}", now=now, limit=JOBS)
-    lines = [base.job_line(row) for row in page.rows]
+    lines = [job_line(row) for row in page.rows]
     return unit_models.UnitPage(unit=unit_models.unit(found), task=found.task, jobs=lines)
 
 

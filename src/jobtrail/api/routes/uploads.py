@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes, takes_files
-from jobtrail.api.models.base import Shape
 from jobtrail.api.problems import Problem
 from jobtrail.commands import uploads
+from jobtrail.queries.base import Model
 from jobtrail.store import events
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 20  # bytes gathered before they are written
 
 
-class Uploaded(Shape):
+class Uploaded(Model):
     """A file that can be named in a submission or a re-run. One that no job takes goes after a day."""
 
     upload: str

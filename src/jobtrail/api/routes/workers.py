@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import workers as worker_models
-from jobtrail.api.models.base import Said
+from jobtrail.api.requests import WithReason
 from jobtrail.commands import queues as queue_commands
 from jobtrail.queries import charts, queues
 from jobtrail.store import workers
@@ -51,7 +51,7 @@ def _queues(router: APIRouter, desk: Desk) -> None:
         "/queues/{name:path}/pause", operation_id="pauseQueue", summary="Claim nothing from it", responses=also(404)
     )
     @needs("operator")
-    async def pause(name: QueueName, said: Said, who: Who) -> worker_models.Queues:
+    async def pause(name: QueueName, said: WithReason, who: Who) -> worker_models.Queues:
         given = {"paused": True, "actor": who.actor, "reason": said.reason}
         await desk.call(queue_commands.set_paused, desk.jobs.service, name, **given)
         return await desk.search(read_queues, desk, desk.store.now())
@@ -60,7 +60,7 @@ def _queues(router: APIRouter, desk: Desk) -> None:
         "/queues/{name:path}/resume", operation_id="resumeQueue", summary="Claim from it again", responses=also(404)
     )
     @needs("operator")
-    async def resume(name: QueueName, said: Said, who: Who) -> worker_models.Queues:
+    async def resume(name: QueueName, said: WithReason, who: Who) -> worker_models.Queues:
         given = {"paused": False, "actor": who.actor, "reason": said.reason}
         await desk.call(queue_commands.set_paused, desk.jobs.service, name, **given)
         return await desk.search(read_queues, desk, desk.store.now())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, func, or_, select
 
 from jobtrail.database.tables import jobs
+from jobtrail.job.model import file_name
 
 from .grammar import ARGUMENT, TEXT, TEXTS
 
@@ -162,12 +163,3 @@ def decoded(text: str) -> Any:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-
-
-def file_name(file: str | None) -> str | None:
-    """The last part of the name that a stored file has."""
-    found = decoded(file) if file else None
-    if not isinstance(found, dict):
-        return None
-    name = found.get("name") or found.get("path") or ""
-    return str(name).replace("\\", "/").rsplit("/", 1)[-1]

@@ -23,10 +23,10 @@ from sqlalchemy import text as sql
 
 from jobtrail.database.tables import DUE, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
-from jobtrail.job.model import Outcome, Status
+from jobtrail.job.model import Outcome, Status, file_name
 
 from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
-from .scan_filter import NEWEST, Looking, decoded, file_name
+from .scan_filter import NEWEST, Looking, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -208,6 +208,11 @@ class ListRow:
     fingerprint: str | None
     file: str | None = None
     error: str | None = None
+
+    @property
+    def item_counts(self) -> dict[str, int | None]:
+        """How many items have each outcome; None where none were recorded."""
+        return {"ok": self.items_ok, "failed": self.items_failed, "skipped": self.items_skipped}
 
 
 @dataclass(frozen=True, slots=True)

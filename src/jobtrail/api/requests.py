@@ -1,0 +1,51 @@
+"""Types that request bodies share: a moment with its offset, and the reason of an action."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, WithJsonSchema, field_validator
+
+from jobtrail.job.json_value import safe_text
+from jobtrail.job.period import in_our_time
+from jobtrail.queries.base import Model
+
+_ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT")
+
+
+def _iso_text(moment: Any) -> Any:
+    """Reject numbers: pydantic would read them as seconds or milliseconds since 1970, depending on their size."""
+    if isinstance(moment, int | float) or (isinstance(moment, str) and not _ISO_MOMENT.match(moment)):
+        message = "a moment is written with its offset, as in 2013-02-01T03:00:00Z"
+        raise ValueError(message)
+    return moment
+
+
+def _in_range(moment: datetime) -> datetime:
+    """Reject years that cannot be converted to every zone."""
+    if in_our_time(moment) is None:
+        message = "a moment lies in the years 1900 to 2999"
+        raise ValueError(message)
+    return moment
+
+
+# A timezone-aware moment in a request.
+AwareMoment = Annotated[
+    AwareDatetime,
+    BeforeValidator(_iso_text),
+    AfterValidator(_in_range),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^(19|2\d)\d\d-", "examples": ["2013-02-01T03:00:00Z"]}),
+]
+
+
+class WithReason(Model):
+    """A request that may give the reason of an action."""
+
+    reason: str | None = Field(None, max_length=1000, examples=["the provider has sent the month again"])
+
+    @field_validator("reason")
+    @classmethod
+    def _storable(cls, value: str | None) -> str | None:
+        return safe_text(value.strip(), 4000) or None if value else None
