@@ -16,8 +16,8 @@ from typing import Any
 from bench.run import DATABASES
 from jobtrail import JobTrail
 from jobtrail.database import tables
-from jobtrail.schedules.dispatcher import Firing
-from jobtrail.schedules.scheduler import Beside
+from jobtrail.schedules.dispatcher import Dispatcher
+from jobtrail.schedules.scheduler import SchedulerLoop
 
 
 def application(url: str, number: int, rule: str) -> JobTrail:
@@ -46,21 +46,21 @@ def measure(url: str, number: int, seconds: float, rule: str) -> dict[str, float
     app.schedules.sync()
     again = time.perf_counter() - began
     late: list[float] = []
-    plain = Firing._write_chunk
+    plain = Dispatcher._write_chunk
 
-    def write_chunk(self: Firing, chunk: list[Any], now: Any, fired: Any, **rest: Any) -> None:
+    def write_chunk(self: Dispatcher, chunk: list[Any], now: Any, fired: Any, **rest: Any) -> None:
         plain(self, chunk, now, fired, **rest)
         at = app.store.now()
         late.extend((at - planned).total_seconds() for one in chunk for planned, _ in one.prepared)
 
-    Firing._write_chunk = write_chunk  # type: ignore[method-assign]
-    beside = Beside(app.schedules.scheduler(), app.schedules.sync)
+    Dispatcher._write_chunk = write_chunk  # type: ignore[method-assign]
+    beside = SchedulerLoop(app.schedules.scheduler(), app.schedules.sync)
     used, began = time.process_time(), time.perf_counter()
     beside.start()
     time.sleep(seconds)
     beside.stop()
     busy = (time.process_time() - used) / (time.perf_counter() - began)
-    Firing._write_chunk = plain  # type: ignore[method-assign]
+    Dispatcher._write_chunk = plain  # type: ignore[method-assign]
     told = _counted(app)
     app.close()
     late.sort()

@@ -48,11 +48,11 @@ def test_c10_a_leader_that_slept_past_its_lease_fires_nothing(ticking):
     second = other(ticking)
     ticking.turn("12:00:01")
     ticking.clock.set(at("12:00:15"))
-    clock, firing, _ = ticking.scheduler._made()
-    due, _, _ = clock.turn(["work"], ticking.clock.now())
+    planner, dispatcher = ticking.scheduler._planner, ticking.scheduler._dispatcher
+    due = planner.load(["work"], ticking.clock.now()).due
     ticking.clock.set(at("12:00:45"))
     assert second.run_once().leads == ("work",)
-    written = firing.fire(due, ticking.clock.now())
+    written = dispatcher.dispatch(due, ticking.clock.now())
     assert (written.lost, written.submitted) == (True, 0)
     ran = [slot.planned_at for slot in ticking.jobs.schedules.slots("s") if slot.state == "submitted"]
     assert len(ran) == len(set(ran)) == len(ticking.jobs.find("task:work"))
@@ -61,12 +61,12 @@ def test_c10_a_leader_that_slept_past_its_lease_fires_nothing(ticking):
 
 def test_a_leader_that_reads_and_is_overtaken_on_the_row_writes_nothing(ticking):
     """A person has edited the schedule between the look and the write: the next turn takes what he made of it."""
-    clock, firing, _ = ticking.scheduler._made()
+    planner, dispatcher = ticking.scheduler._planner, ticking.scheduler._dispatcher
     ticking.turn("12:00:01")
     ticking.clock.set(at("12:00:15"))
-    due, _, _ = clock.turn(["work"], ticking.clock.now())
+    due = planner.load(["work"], ticking.clock.now()).due
     ticking.jobs.schedules.pause("s")
-    assert firing.fire(due, ticking.clock.now()).submitted == 0
+    assert dispatcher.dispatch(due, ticking.clock.now()).submitted == 0
     assert ticking.jobs.find("task:work") == []
 
 
@@ -141,14 +141,12 @@ def test_the_slots_key_keeps_two_that_both_believe_to_lead_from_doubling(ticking
     second = other(ticking)
     monkeypatch.setattr(leases, "are_held", lambda _conn, _tokens: True)
     monkeypatch.setattr(schedules, "unchanged", lambda _conn, rows: {row.id for row in rows})
-    clock_1, firing_1, _ = ticking.scheduler._made()
     ticking.turn("12:00:01")
     ticking.clock.set(at("12:00:15"))
-    _, firing_2, _ = second._made()
-    due, _, _ = clock_1.turn(["work"], ticking.clock.now())
+    due = ticking.scheduler._planner.load(["work"], ticking.clock.now()).due
     second._leader._tokens = {"schedules:work": 1}
-    assert firing_1.fire(due, ticking.clock.now()).submitted == 1
-    assert firing_2.fire(due, ticking.clock.now()).submitted == 0
+    assert ticking.scheduler._dispatcher.dispatch(due, ticking.clock.now()).submitted == 1
+    assert second._dispatcher.dispatch(due, ticking.clock.now()).submitted == 0
     assert len(ticking.jobs.find("task:work")) == 1
 
 

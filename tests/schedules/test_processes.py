@@ -23,7 +23,7 @@ from jobtrail.database import connection
 from jobtrail.database.tables import jobs as jobs_table
 from jobtrail.database.tables import slots as slots_table
 from jobtrail.database.tables import workers as workers_table
-from jobtrail.schedules.scheduler import Beside
+from jobtrail.schedules.scheduler import SchedulerLoop
 from jobtrail.schedules.state import definition_of, rule_of
 from jobtrail.store import schedules
 
@@ -299,22 +299,11 @@ def test_c70_a_scheduler_whose_turn_fails_once_goes_on():
         def give_up(self):
             """Nothing."""
 
-    beside = Beside(Fails(), lambda: None, 0.01)
+    beside = SchedulerLoop(Fails(), lambda: None, 0.01)
     beside.start()
     until("it turns again", lambda: len(turns) > 3)
     assert beside.health().failing is None
     beside.stop()
-
-
-def test_the_clock_is_loaded_only_where_there_are_schedules(sqlite_url, tmp_path):
-    """A program without schedules does not pay for them."""
-    code = (
-        "import sys; from jobtrail import JobTrail; "
-        f"jobs = JobTrail({sqlite_url!r}); turn = jobs.schedules.scheduler().run_once(); "
-        "print(turn.wait, 'apscheduler' in sys.modules)"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    assert told.split() == ["1.0", "False"]
 
 
 def test_a_forked_process_starts_a_scheduler_of_its_own(sqlite_url, tmp_path):

@@ -448,7 +448,7 @@ def test_a_schedule_that_cannot_be_written_is_put_off_and_holds_up_no_other(tick
     ticking.turn("12:10:01")
     ticking.turn("12:10:12")
     assert ticking.ran("well") == ["12:10"]
-    assert len([record for record in caplog.records if "could not be fired" in record.message]) == 1
+    assert len([record for record in caplog.records if "could not be dispatched" in record.message]) == 1
     monkeypatch.undo()
     ticking.turn("12:10:30")
     assert ticking.ran() == ["12:10"]

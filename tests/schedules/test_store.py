@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from jobtrail.database import leases
 from jobtrail.job.ids import new_id
-from jobtrail.schedules.definition import Definition
+from jobtrail.schedules.definition import ScheduleDefinition
 from jobtrail.schedules.initial_position import new_row
 from jobtrail.schedules.rules.rules import every
 from jobtrail.store import schedules
@@ -34,7 +34,7 @@ def row(store):
 
 
 def a_row(name, task="work"):
-    return new_row(name, task, "person", Definition(every(seconds=10)), '{"rule": {}}', NOON)
+    return new_row(name, task, "person", ScheduleDefinition(every(seconds=10)), '{"rule": {}}', NOON)
 
 
 def read(store, name="s"):

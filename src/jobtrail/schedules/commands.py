@@ -1,4 +1,4 @@
-"""What is done with schedules at run time: each change one transaction with its line in the trail."""
+"""Commands: add, edit, pause, resume, run and remove schedules, each in one transaction with its event."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jobtrail.job.period import in_our_time
 from jobtrail.store import events, schedules
 from jobtrail.store.schedules import SUBMITTED, Slot
 
-from .definition import DEFAULTS, Definition, check_for, declared, json_of
+from .definition import DEFAULTS, ScheduleDefinition, check_for, declared, json_of
 from .dispatcher import for_slot, using_of
-from .initial_position import moved, new_row
+from .initial_position import new_row, position_after_change
 from .state import declared_of, definition_of, edits_of
 from .sync import PERSON, shown
 from .view import masked_words
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from .declarations import Declarations
 
 TRIES = 5
-GOING = (schedules.ACTIVE, schedules.PAUSED)
+CHANGEABLE = (schedules.ACTIVE, schedules.PAUSED)
 _TICK = timedelta(microseconds=1)
 
 
-class Steering:
-    """Adds, changes, pauses, runs and removes, whoever runs the schedules; who does it and why stands in the trail."""
+class ScheduleCommands:
+    """Changes stored schedules, whichever process runs them. Events record the actor and the reason."""
 
     def __init__(self, service: Service, declarations: Declarations) -> None:
         self._service = service
@@ -50,9 +50,22 @@ class Steering:
         self, name: str, task: BoundTask | str, rule: Any, *, tz: Any = None, actor: str = "program",
         reason: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """Add a schedule at run time; words as in ``@jobs.schedule``.
+        """Add a schedule at run time.
 
-        Raises: InvalidSchedule, InvalidArguments, UnknownTask with what is wrong; Conflict when the name is taken.
+        Args:
+            name: of the schedule.
+            task: the task, or its name.
+            rule: as for ``@jobs.schedule``.
+            tz: zone of the rule, by default UTC.
+            actor: who adds it.
+            reason: why, for the event.
+            options: as for ``@jobs.schedule``.
+
+        Raises:
+            InvalidSchedule: if an option is not valid, or the schedule would never run.
+            InvalidArguments: if the task does not take the arguments.
+            UnknownTask: if there is no such task.
+            Conflict: if the name is taken.
         """
         known = task.task if isinstance(task, BoundTask) else self._service.tasks.get(task)
         one = self._declarations.checked(known, name, declared(rule, tz, **options), PERSON)
@@ -70,9 +83,11 @@ class Steering:
         self, name: str, *, rule: Any = None, tz: Any = None, actor: str = "program", reason: str | None = None,
         **options: Any,
     ) -> None:  # fmt: skip
-        """Change words of a schedule; what a person changes of a declared one stays through deploys, and shows as drift.
+        """Change options of a schedule. Edits of a declared schedule are kept through deploys and shown as drift.
 
-        Raises: NotFound; InvalidSchedule, InvalidArguments when what came of it cannot be.
+        Raises:
+            NotFound: if there is no such schedule.
+            InvalidSchedule, InvalidArguments: if the changed schedule is not valid.
         """
         given = dict(options)
         if tz is not None and rule is None:
@@ -86,18 +101,22 @@ class Steering:
         self._change(name, partial(self._edited, json_of(given), actor, reason), "schedule_edited", actor, reason)
 
     def take_code(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
-        """Let go of what was edited: what the program declares is in force again.
+        """Drop all edits, so that the schedule is as declared again.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
         self._change(name, self._as_declared, "schedule_as_declared", actor, reason)
 
     def pause(
         self, name: str, *, reason: str | None = None, until: datetime | None = None, actor: str = "program"
     ) -> None:
-        """Run nothing until `resume`, or until a moment; its times are noted as missed and not made up for.
+        """Pause a schedule until `resume`, or until a moment. Planned times in the pause are missed and not caught up.
 
-        Raises: NotFound; Conflict when it does not go on; InvalidSchedule for an end without zone or in the past.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if the schedule is retired or finished.
+            InvalidSchedule: if ``until`` has no zone or is in the past.
         """
         now = self._service.store.now()
         if until is not None and ((moment := in_our_time(until)) is None or moment <= now):
@@ -108,15 +127,17 @@ class Steering:
         }  # fmt: skip
 
         def paused(row: ScheduleRow, _now: datetime) -> dict[str, Any]:
-            _only(row, row.state in GOING, "be paused")
+            _only(row, row.state in CHANGEABLE, "be paused")
             return {**values, "paused_at": row.paused_at} if row.state == schedules.PAUSED else values
 
         self._change(name, paused, "schedule_paused", actor, reason)
 
     def resume(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
-        """Go on with the next planned time.
+        """Resume a paused schedule at its next planned time.
 
-        Raises: NotFound; Conflict when it is not paused.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if it is not paused.
         """
 
         def resumed(row: ScheduleRow, now: datetime) -> dict[str, Any]:
@@ -129,17 +150,21 @@ class Steering:
         self._change(name, resumed, "schedule_resumed", actor, reason)
 
     def remove(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
-        """Remove a schedule and its slots; its jobs and its trail stay.
+        """Remove a schedule and its slots; its jobs and events stay.
 
-        Raises: NotFound; Conflict for one that the program declares: it would come back with the next worker.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if the program declares it: the next worker would store it again.
         """
         self._service.make_ready()
         self._service.store.write(partial(self._remove, name, actor, reason))
 
     def run_now(self, name: str, *, actor: str = "program", reason: str | None = None) -> Job:
-        """Submit its job now, beside its planned times; this moment is the job's slot and decides its period.
+        """Submit a job now, in addition to the planned times. This moment is the job's slot and decides its period.
 
-        Raises: NotFound; AlreadyActive when the run before goes on and the schedule allows no two.
+        Raises:
+            NotFound: if there is no such schedule.
+            AlreadyActive: if the last job is active and ``overlap`` is not "allow".
         """
         self._service.make_ready()
         with self._service.store.read() as conn:
@@ -152,7 +177,7 @@ class Steering:
         submit.check_answer(answer, template)
         return Job(self._service.store, answer.id, created=True)
 
-    def _for_now(self, row: ScheduleRow, definition: Definition, actor: str, reason: str | None) -> Prepared:
+    def _for_now(self, row: ScheduleRow, definition: ScheduleDefinition, actor: str, reason: str | None) -> Prepared:
         service = self._service
         task = service.tasks.get(row.task)
         args = task.signature.bind(task.name, (), definition.args)
@@ -183,7 +208,7 @@ class Steering:
         values = changed(row, now)
         if not schedules.change(conn, row, now, values):
             return False
-        self._tell(conn, row, event, actor, reason, **_told(values, self._marked(row)))
+        self._append_event(conn, row, event, actor, reason, **_event_detail(values, self._marked(row)))
         return True
 
     def _existing(self, conn: Connection, name: str) -> ScheduleRow:
@@ -195,51 +220,51 @@ class Steering:
     def _add(self, row: ScheduleRow, actor: str, reason: str | None, conn: Connection) -> bool:
         if not schedules.add(conn, self._service.store.dialect, [row]):
             return False
-        self._tell(conn, row, "schedule_added", actor, reason, definition=shown(row.definition, self._marked(row)))
+        self._append_event(conn, row, "schedule_added", actor, reason, definition=shown(row.definition, self._marked(row)))
         return True
 
     def _edited(
         self, changes: Mapping[str, Any], actor: str, reason: str | None, row: ScheduleRow, now: datetime
     ) -> dict[str, Any]:
-        """A person's own schedule is changed itself; of a declared one his changes are kept beside it."""
+        """Return the columns of an edit: a person's own schedule is changed itself, edits of a declared one are kept apart."""
         declared_, edits = declared_of(row), edits_of(row)
         before = declared_.with_changes(edits)
-        ours = declared_.to_json()
+        unedited = declared_.to_json()
         wanted = {**edits, **_unmasked(changes, before)}
-        kept = {key: value for key, value in wanted.items() if ours.get(key, DEFAULTS.get(key, ...)) != value}
+        kept = {key: value for key, value in wanted.items() if unedited.get(key, DEFAULTS.get(key, ...)) != value}
         after = self._fits(row, declared_.with_changes(kept))
-        placed = moved(row, before, after, now)
+        position = position_after_change(row, before, after, now)
         if row.origin == PERSON:
-            return {"definition": json.dumps(after.to_json(), sort_keys=True), **placed}
-        told = {"changes": kept, "by": actor, "at": now.isoformat(), "reason": reason}
-        return {"edits": json.dumps(told) if kept else None, **placed}
+            return {"definition": json.dumps(after.to_json(), sort_keys=True), **position}
+        stored = {"changes": kept, "by": actor, "at": now.isoformat(), "reason": reason}
+        return {"edits": json.dumps(stored) if kept else None, **position}
 
-    def _fits(self, row: ScheduleRow, definition: Definition) -> Definition:
-        """Where the task is not known here, its arguments are compared when it is."""
+    def _fits(self, row: ScheduleRow, definition: ScheduleDefinition) -> ScheduleDefinition:
+        """Check the arguments where the task is known here; otherwise a process that knows it checks them."""
         task = self._service.tasks.find(row.task)
         return definition if task is None else check_for(definition, task, self._service.settings.argument_limit)
 
     def _marked(self, row: ScheduleRow) -> frozenset[str]:
-        """What the task calls secret, where it is known here."""
+        """Return the secret arguments of the task, where it is known here."""
         task = self._service.tasks.find(row.task)
         return task.secret if task is not None else frozenset()
 
     def _as_declared(self, row: ScheduleRow, now: datetime) -> dict[str, Any]:
         declared_ = declared_of(row)
-        return {"edits": None, **moved(row, declared_.with_changes(edits_of(row)), declared_, now)}
+        return {"edits": None, **position_after_change(row, declared_.with_changes(edits_of(row)), declared_, now)}
 
     def _remove(self, name: str, actor: str, reason: str | None, conn: Connection) -> None:
         row = self._existing(conn, name)
-        if row.origin != PERSON and row.state in GOING and row.unknown_since is None:
+        if row.origin != PERSON and row.state in CHANGEABLE and row.unknown_since is None:
             message = f"the schedule '{name}' is declared by the program ({row.origin}): remove it there, or pause it"
             raise Conflict(message)
         if not schedules.remove(conn, row):
             message = f"the schedule '{name}' has changed just now; look at it again"
             raise Conflict(message)
         schedules.remove_slots(conn, row.id)
-        self._tell(conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row)))
+        self._append_event(conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row)))
 
-    def _run_now(self, name: str, definition: Definition, template: Prepared, actor: str, conn: Connection) -> Any:
+    def _run_now(self, name: str, definition: ScheduleDefinition, template: Prepared, actor: str, conn: Connection) -> Any:
         row, now = self._existing(conn, name), self._service.store.now()
         states = schedules.states_of_jobs(conn, [row.last_job] if row.last_job else [])
         goes_on = states.get(row.last_job or "", "completed") not in schedules.ENDED
@@ -255,7 +280,7 @@ class Steering:
             schedules.change(conn, row, now, {"last_job": answer.id, "last_outcome": None})
         return answer
 
-    def _tell(
+    def _append_event(
         self, conn: Connection, row: ScheduleRow, event: str, actor: str, reason: str | None, **detail: Any
     ) -> None:
         now = self._service.store.now()
@@ -264,10 +289,11 @@ class Steering:
         self._service.store.wake.need(SCHEDULES)
 
 
-def _unmasked(changes: Mapping[str, Any], before: Definition) -> Mapping[str, Any]:
-    """What is still masked stays what it was.
+def _unmasked(changes: Mapping[str, Any], before: ScheduleDefinition) -> Mapping[str, Any]:
+    """Replace masked arguments by the values they had.
 
-    Raises: InvalidArguments for a mask that hides nothing.
+    Raises:
+        InvalidArguments: if a mask stands where there was no value.
     """
     if "args" not in changes:
         return changes
@@ -279,20 +305,20 @@ def _unmasked(changes: Mapping[str, Any], before: Definition) -> Mapping[str, An
     return {**changes, "args": args}
 
 
-def _told(values: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
-    """What the trail tells of a change, with secrets masked."""
-    told: dict[str, Any] = {}
+def _event_detail(values: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
+    """Return the detail of the event for a change, with secrets masked."""
+    detail: dict[str, Any] = {}
     if values.get("edits"):
-        told["edits"] = masked_words(json.loads(values["edits"])["changes"], marked)
+        detail["edits"] = masked_words(json.loads(values["edits"])["changes"], marked)
     if "definition" in values:
-        told["definition"] = shown(values["definition"], marked)
+        detail["definition"] = shown(values["definition"], marked)
     if values.get("paused_until") is not None and values["state"] == schedules.PAUSED:
-        told["until"] = values["paused_until"].isoformat()
-    return told
+        detail["until"] = values["paused_until"].isoformat()
+    return detail
 
 
 def not_there(name: str, declarations: Declarations) -> NotFound:
-    """Why there is no schedule of a name."""
+    """Return the error for a name that no stored schedule has."""
     if name in declarations:
         return NotFound(f"the schedule '{name}' is declared and not stored yet: that happens when a worker starts")
     return NotFound(f"there is no schedule '{name}'")

@@ -1,4 +1,4 @@
-"""What the program declares: schedules in code, in a table of settings, in a Celery beat schedule, and of plug-ins."""
+"""DeclaredSchedule schedules: from code, from settings, from a Celery beat schedule and from plug-ins."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import InvalidSchedule, JobTrailError
 from jobtrail.job.task import name_option
 
-from .definition import Definition, check_for, declared
+from .definition import ScheduleDefinition, check_for, declared
 from .rules.celery_beat import read_beat_schedule
-from .sync import Declared
+from .sync import DeclaredSchedule
 
 if TYPE_CHECKING:
     from jobtrail.commands.handles import BoundTask
@@ -26,32 +26,37 @@ PluginSchedules = Callable[[], Iterable[tuple[str, str, Any, Mapping[str, Any]]]
 
 
 class Declarations:
-    """Checked at once, remembered, and stored when a worker starts."""
+    """The declared schedules of one application: checked at once, stored when a worker starts."""
 
     def __init__(self, service: Service, of_plugins: PluginSchedules) -> None:
         self._service = service
         self._of_plugins = of_plugins
-        self._declared: dict[str, Declared] = {}
+        self._declared: dict[str, DeclaredSchedule] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Does the program itself declare a schedule of this name?"""
+        """Return whether the program itself declares a schedule of this name."""
         return name in self._declared
 
-    def all(self) -> list[Declared]:
-        """Those of the program and those of its plug-ins."""
+    def all(self) -> list[DeclaredSchedule]:
+        """Return the schedules of the program and of its plug-ins."""
         return [*self._declared.values(), *self._from_plugins()]
 
     def declare(self, task: BoundTask, rule: Any, *, name: str | None = None, tz: Any = None, **options: Any) -> None:
-        """A schedule in code; see ``@jobs.schedule``.
+        """Declare a schedule, as ``@jobs.schedule`` does.
 
-        Raises: InvalidSchedule, InvalidOption, InvalidArguments with what is wrong.
+        Raises:
+            InvalidSchedule, InvalidOption, InvalidArguments: if rule, options or arguments are not valid.
         """
         self._keep(self.checked(task.task, name, declared(rule, tz, **options), CODE))
 
     def from_table(self, table: Iterable[Mapping[str, Any]]) -> None:
-        """Schedules from settings: each a mapping of ``task``, ``rule`` and the words of ``@jobs.schedule``.
+        """Declare schedules from settings. Each entry maps ``task``, ``rule`` and options of ``@jobs.schedule``.
 
-        Raises: InvalidSchedule, UnknownTask and so on, naming the entry; then none is taken.
+        Raises:
+            InvalidSchedule: if an entry is not valid, naming it; then none is declared.
+
+        Example:
+            ``jobs.schedules.from_table([{"task": "report", "rule": "every 30 minutes"}])``
         """
         checked = [self._from_entry(place, entry) for place, entry in enumerate(table, 1)]
         for one in checked:
@@ -61,34 +66,42 @@ class Declarations:
         self, beat_schedule: Mapping[str, Any], tz: Any = None, *, tasks: Mapping[str, str] | None = None,
         most_urgent: int = 9,
     ) -> None:  # fmt: skip
-        """A Celery beat schedule as it is: ``CELERY_BEAT_SCHEDULE``. ``tz`` is its ``CELERY_TIMEZONE``.
+        """Declare the entries of a Celery beat schedule.
 
-        A task is found by its whole name or by the last part of it, or as ``tasks`` says. ``expires`` becomes the
-        grace of a schedule that makes up for nothing. ``most_urgent``: the priority that the broker took first.
+        Args:
+            beat_schedule: ``CELERY_BEAT_SCHEDULE`` as it is.
+            tz: its ``CELERY_TIMEZONE``.
+            tasks: ``{"celery's name": "jobtrail's name"}`` for tasks that are found neither by their full name nor by
+                its last part.
+            most_urgent: the priority that the broker took first; 0 for Redis.
 
-        Raises: InvalidSchedule, UnknownTask, naming the entry; then none is taken.
+        ``expires`` becomes the grace of a schedule that does not catch up.
+
+        Raises:
+            InvalidSchedule: if an entry cannot be converted, naming it; then none is declared.
         """
         found = read_beat_schedule(beat_schedule, tz, most_urgent=most_urgent)
         checked = [self._from_beat(entry, tasks or {}) for entry in found if entry.enabled]
         for one in checked:
             self._keep(one)
 
-    def checked(self, task: Task, name: str | None, definition: Definition, origin: str) -> Declared:
-        """A schedule that its task can run.
+    def checked(self, task: Task, name: str | None, definition: ScheduleDefinition, origin: str) -> DeclaredSchedule:
+        """Return a schedule whose name and arguments are checked against its task.
 
-        Raises: InvalidOption, InvalidArguments, TooLarge.
+        Raises:
+            InvalidOption, InvalidArguments, TooLarge: if name or arguments are not valid.
         """
         named = name_option("the name of a schedule", task.name if name is None else name)
         checked = check_for(definition, task, self._service.settings.argument_limit)
-        return Declared(named, task.name, checked, origin, task.secret)
+        return DeclaredSchedule(named, task.name, checked, origin, task.secret)
 
-    def _keep(self, one: Declared) -> None:
+    def _keep(self, one: DeclaredSchedule) -> None:
         if one.name in self._declared:
             message = f"two schedules are called '{one.name}': give one of them another name="
             raise InvalidSchedule(message)
         self._declared[one.name] = one
 
-    def _from_entry(self, place: int, entry: Mapping[str, Any]) -> Declared:
+    def _from_entry(self, place: int, entry: Mapping[str, Any]) -> DeclaredSchedule:
         try:
             if not isinstance(entry, Mapping) or "task" not in entry or "rule" not in entry:
                 raise InvalidSchedule("it needs 'task' and 'rule'")
@@ -98,7 +111,7 @@ class Declarations:
         except JobTrailError as error:
             raise _in_entry(error, f"entry {place} of the table of schedules") from error
 
-    def _from_beat(self, entry: BeatEntry, names: Mapping[str, str]) -> Declared:
+    def _from_beat(self, entry: BeatEntry, names: Mapping[str, str]) -> DeclaredSchedule:
         task = self._service.tasks.find(names.get(entry.task, entry.task))
         task = task or self._service.tasks.find(entry.task.rpartition(".")[2])
         try:
@@ -111,8 +124,8 @@ class Declarations:
         except JobTrailError as error:
             raise _in_entry(error, f"the entry '{entry.name}' of the beat schedule") from error
 
-    def _from_plugins(self) -> Iterable[Declared]:
-        """One that is wrong is left out and told: a plug-in must not keep the program's own from running."""
+    def _from_plugins(self) -> Iterable[DeclaredSchedule]:
+        """Yield the schedules of plug-ins. An invalid one is logged and left out, so that the program's own still run."""
         names = set(self._declared)
         for plugin, task_name, rule, options in self._of_plugins():
             given = dict(options)

@@ -1,4 +1,4 @@
-"""What a schedule is: its rule, what it submits, and how it treats the times that were missed; checked whole."""
+"""The definition of a schedule: its rule, what it submits, and how it treats missed times; checked as a whole."""
 
 from __future__ import annotations
 
@@ -27,16 +27,31 @@ NAMES = ("source", "queue")
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """A schedule as it was declared, or as it is with what a person changed.
+class ScheduleDefinition:
+    """A schedule as declared, or with the edits of a person.
 
-    rule: when. args, source, period, labels, queue, priority: what is submitted; ``period`` is a rule such as
-    "previous month", which the planned time turns into a period. catch_up: of the times that were missed longer ago
-    than ``grace`` and not longer than ``window`` (seconds), one runs, or all, or none. overlap: what becomes of a
-    time while the run before goes on. jitter: seconds by which a run may be put off; delay: seconds after which it
-    starts at the earliest. if_done: what becomes of a period that is complete already.
+    Args:
+        rule: when it runs.
+        args: the task's arguments by name.
+        source: of the job.
+        period: a rule such as "previous month"; the planned time decides which period that is.
+        labels: of the job.
+        queue: of the job; None for the task's own.
+        priority: of the job; None for the task's own.
+        catch_up: of the planned times that are late by more than ``grace`` and at most ``window``: "one" runs, "all"
+            run, or "skip".
+        window: seconds; older times are not caught up.
+        grace: seconds of lateness that still count as on time; None for any lateness within the window.
+        overlap: what happens at a planned time while the last job is active: "skip", "queue", "cancel_running", "allow".
+        jitter: seconds; each run is delayed by 0 to that much.
+        delay: seconds between the planned time and the earliest start of the job.
+        pause_after_failures: failures in a row after which the schedule pauses.
+        ends_at: no run is planned after this moment.
+        max_runs: runs after which the schedule is finished.
+        if_done: "run" or "skip" a period that is already complete.
 
-    Raises: InvalidSchedule with what is wrong and what would be right.
+    Raises:
+        InvalidSchedule: if an option is not valid.
     """
 
     rule: Rule
@@ -58,7 +73,7 @@ class Definition:
     if_done: str = "run"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be, and bring numbers to one form."""
+        """Check all options and convert durations to seconds."""
         _texts(self)
         for name, least in (("window", 1.0), ("grace", 1.0), ("jitter", 0.0), ("delay", 0.0)):
             object.__setattr__(self, name, _seconds(name, getattr(self, name), least))
@@ -70,20 +85,21 @@ class Definition:
             _period_rule(self.period, self.rule.zone)
 
     def to_json(self) -> dict[str, Any]:
-        """The definition as JSON: what is not as by default."""
-        told: dict[str, Any] = {"rule": self.rule.to_json()}
+        """Return the definition as JSON values, without options that have their default."""
+        stored: dict[str, Any] = {"rule": self.rule.to_json()}
         for one in fields(self)[1:]:
             value = getattr(self, one.name)
             default = one.default if one.default is not MISSING else {}
             if value != default:
-                told[one.name] = value.isoformat() if isinstance(value, datetime) else value
-        return told
+                stored[one.name] = value.isoformat() if isinstance(value, datetime) else value
+        return stored
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Definition:
-        """The definition that `to_json` wrote.
+    def from_json(cls, stored: Mapping[str, Any]) -> ScheduleDefinition:
+        """Return the definition that `to_json` wrote.
 
-        Raises: InvalidSchedule when it is none, or one of a version that knows more.
+        Raises:
+            InvalidSchedule: if the value is not a definition, or was written by a newer version.
         """
         if not isinstance(stored, Mapping) or "rule" not in stored:
             message = f"what is stored is no schedule: {str(stored)[:200]}"
@@ -93,65 +109,69 @@ class Definition:
             values["ends_at"] = _from_iso(values["ends_at"])
         return made(values)
 
-    def with_changes(self, changes: Mapping[str, Any]) -> Definition:
-        """A copy with some words changed, given as JSON values as `to_json` writes them."""
-        return Definition.from_json({**self.to_json(), **changes}) if changes else self
+    def with_changes(self, changes: Mapping[str, Any]) -> ScheduleDefinition:
+        """Return a copy with some options changed, given as JSON values as `to_json` writes them."""
+        return ScheduleDefinition.from_json({**self.to_json(), **changes}) if changes else self
 
 
-WORDS = tuple(one.name for one in fields(Definition))
-# As JSON; a rule has none.
-DEFAULTS = {one.name: None if one.name == "rule" else {} if one.default is MISSING else one.default for one in fields(Definition)}
+WORDS = tuple(one.name for one in fields(ScheduleDefinition))
+# As JSON values; a rule has no default.
+DEFAULTS = {one.name: None if one.name == "rule" else {} if one.default is MISSING else one.default for one in fields(ScheduleDefinition)}
 
 
-def made(values: Mapping[str, Any]) -> Definition:
-    """A definition from words and values.
+def made(values: Mapping[str, Any]) -> ScheduleDefinition:
+    """Return a definition from option names and values.
 
-    Raises: InvalidSchedule for a word that there is not, with the words that there are.
+    Raises:
+        InvalidSchedule: if there is no such option, or a value is not valid.
     """
     unknown = sorted(set(values) - set(WORDS))
     if unknown:
         message = f"a schedule has no '{unknown[0]}'; it has: tz, name, {', '.join(WORDS)}"
         raise InvalidSchedule(message)
-    return Definition(**values)
+    return ScheduleDefinition(**values)
 
 
-def declared(rule: Any, tz: Any = None, **options: Any) -> Definition:
-    """A definition from what the program wrote; None stands for the default where a word has one.
+def declared(rule: Any, tz: Any = None, **options: Any) -> ScheduleDefinition:
+    """Return a definition from options as the program wrote them. None means the default, except for ``grace``.
 
-    Raises: InvalidSchedule.
+    Raises:
+        InvalidSchedule: if rule or options are not valid.
     """
     given = {name: value for name, value in options.items() if value is not None or name == "grace"}
     return made({**given, "rule": parse_rule(rule, tz)})
 
 
-def check_for(definition: Definition, task: Task, limit: int) -> Definition:
-    """The same, when the task takes its arguments.
+def check_for(definition: ScheduleDefinition, task: Task, limit: int) -> ScheduleDefinition:
+    """Return the definition with its arguments bound to the task, as JSON values.
 
-    Raises: InvalidArguments when they do not fit the task or are no JSON; TooLarge.
+    Raises:
+        InvalidArguments: if the task does not take the arguments, or they are not JSON.
+        TooLarge: if they have more than ``limit`` bytes.
     """
     args = task.signature.bind(task.name, (), definition.args)
     return replace(definition, args=json.loads(encode_arguments(args, limit)))
 
 
 def json_of(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changed words as JSON values."""
-    told: dict[str, Any] = {}
+    """Return changed options as JSON values."""
+    values: dict[str, Any] = {}
     for name, value in changes.items():
         if isinstance(value, Rule):
-            told[name] = value.to_json()
+            values[name] = value.to_json()
         elif isinstance(value, datetime):
-            told[name] = value.isoformat()
+            values[name] = value.isoformat()
         elif isinstance(value, timedelta):
-            told[name] = value.total_seconds()
+            values[name] = value.total_seconds()
         else:
-            told[name] = value
-    return told
+            values[name] = value
+    return values
 
 
 # -- checks ------------------------------------------------------------------------------------------
 
 
-def _texts(given: Definition) -> None:
+def _texts(given: ScheduleDefinition) -> None:
     if not isinstance(given.rule, Rule):
         raise InvalidSchedule("a schedule needs a rule of time")
     choice_option("catch_up", given.catch_up, CATCH_UP)

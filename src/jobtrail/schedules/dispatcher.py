@@ -1,4 +1,4 @@
-"""From plans to the store: slots, their jobs, the next times and the trail, in one transaction for many schedules."""
+"""The dispatcher: write planned runs to the store, with jobs, slots, next times and events in one transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jobtrail.job.period import periods_from_rule
 from jobtrail.store import events, schedules, submissions
 from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
-from .planner import OVERLAP_, PAUSED, UNKNOWN, Missed
+from .planner import OVERLAP_, PAUSED, UNKNOWN, MissedTime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from jobtrail.job.model import NewJob, Submitted
     from jobtrail.job.task import Task
 
-    from .definition import Definition
+    from .definition import ScheduleDefinition
     from .leader import Leader
-    from .state import Due
+    from .planner import DueSchedule
 
-CHUNK = 500  # slots in one transaction, so that nobody waits long for the writer
-PUT_OFF = timedelta(seconds=10)  # of a schedule that cannot be written
+CHUNK = 500  # slots in one transaction, so that other writers do not wait long
+PUT_OFF = timedelta(seconds=10)  # for a schedule that cannot be written
 COMPLETE = "complete already"
 BY = "scheduler"
 _log = logging.getLogger("jobtrail.schedules")
 
 
 @dataclass(slots=True)
-class Fired:
-    """What a turn did: jobs submitted, slots missed; ``lost`` when another process decides now."""
+class DispatchResult:
+    """What a turn wrote: numbers of submitted jobs and missed slots. lost: another process now leads."""
 
     submitted: int = 0
     missed: int = 0
@@ -56,12 +56,15 @@ class Fired:
 
 
 @dataclass(slots=True)
-class _Shots:
-    """A schedule on its way into the store: what is prepared for each time, then what became of it."""
+class _Dispatch:
+    """One schedule on its way into the store: what is prepared for each planned time, then the slots written for it.
 
-    due: Due
+    busy: a job is in the way, so the schedule is looked at again in the next turn.
+    """
+
+    due: DueSchedule
     prepared: list[tuple[datetime, Prepared]] = field(default_factory=list)
-    missed: list[Missed] = field(default_factory=list)
+    missed: list[MissedTime] = field(default_factory=list)
     done: list[Slot] = field(default_factory=list)
     busy: bool = False
 
@@ -75,8 +78,8 @@ class _Shots:
         return [(self.due.row.id, planned) for planned in times]
 
 
-def using_of(definition: Definition, name: str, planned: datetime) -> Using:
-    """What a definition says about the job of a planned time, which decides the period."""
+def using_of(definition: ScheduleDefinition, name: str, planned: datetime) -> Using:
+    """Return the submission options of a planned time, which decides the period."""
     period = periods_from_rule(definition.period, planned, definition.rule.zone) if definition.period else None
     return Using(
         source=definition.source,
@@ -92,121 +95,127 @@ def using_of(definition: Definition, name: str, planned: datetime) -> Using:
 
 
 def for_slot(prepared: Prepared, planned: datetime) -> Prepared:
-    """The same submission as another job, which is told its planned time."""
+    """Return a copy of a submission with a new job id and the planned time as its slot."""
     options = loads(prepared.new.options) if prepared.new.options else {}
     text = dumps({**options, "slot": planned.isoformat()})
     return Prepared(replace(prepared.new, id=new_id(), options=text), prepared.rules, prepared.plain)
 
 
-class Firing:
-    """Writes what was planned, as long as this process is the one that decides."""
+class Dispatcher:
+    """Writes plans to the store, as long as this process leads."""
 
     def __init__(self, service: Service, leader: Leader) -> None:
         self._service = service
         self._leader = leader
         self._templates: dict[str, tuple[int, Task, Prepared]] = {}
-        self._asked: set[str] = set()
-        self._told: set[str] = set()
+        self._cancelled: set[str] = set()
+        self._logged: set[str] = set()
 
-    def fire(self, due: Sequence[Due], now: datetime) -> Fired:
-        """Write all plans, a few hundred slots at a time.
+    def dispatch(self, due: Sequence[DueSchedule], now: datetime) -> DispatchResult:
+        """Write all plans, a few hundred slots in one transaction.
 
-        Raises: StoreUnavailable; what was not written is due again at the next turn.
+        Raises:
+            StoreUnavailable: if the database is away; what is not written is due again in the next turn.
         """
-        fired = Fired()
+        result = DispatchResult()
         for chunk in _chunks([self._prepare(one) for one in due]):
-            self._write_chunk(chunk, now, fired)
-            if fired.lost:
+            self._write_chunk(chunk, now, result)
+            if result.lost:
                 self._leader.lost()
-                return fired
+                return result
         for one in due:
             self._cancel(one)
-        return fired
+        return result
 
     # -- what is submitted ---------------------------------------------------------------------------
 
-    def _prepare(self, due: Due) -> _Shots:
-        shots = _Shots(due, missed=list(due.plan.missed))
+    def _prepare(self, due: DueSchedule) -> _Dispatch:
+        dispatch = _Dispatch(due, missed=list(due.plan.missed))
         for planned in due.plan.fires:
             try:
                 prepared = self._service.carried_on(self._submission(due, planned))
-                shots.prepared.append((planned, prepared))
-            except (JobTrailError, ValueError) as error:  # an argument that the task takes no more, a period out of range
-                shots.missed.append(Missed(planned, f"refused: {error}"[:500]))
-        return shots
+                dispatch.prepared.append((planned, prepared))
+            except (JobTrailError, ValueError) as error:  # a wrong argument, or a period out of range
+                dispatch.missed.append(MissedTime(planned, f"refused: {error}"[:500]))
+        return dispatch
 
-    def _submission(self, due: Due, planned: datetime) -> Prepared:
-        if due.definition.period is not None or due.definition.delay:
+    def _submission(self, due: DueSchedule, planned: datetime) -> Prepared:
+        definition = due.state.definition
+        if definition.period is not None or definition.delay:
             return for_slot(self._checked(due, planned), planned)
         known = self._templates.get(due.row.id)
         if known is None or known[0] != due.row.version or known[1] is not due.task:
             known = self._templates[due.row.id] = (due.row.version, due.task, self._checked(due, planned))
         return for_slot(known[2], planned)
 
-    def _checked(self, due: Due, planned: datetime) -> Prepared:
-        service, definition = self._service, due.definition
+    def _checked(self, due: DueSchedule, planned: datetime) -> Prepared:
+        service, definition = self._service, due.state.definition
         args = due.task.signature.bind(due.task.name, (), definition.args)
         using = using_of(definition, due.row.name, planned)
         return submit.prepare(due.task, args, using, service.settings, service.store.now(), service.submitter)
 
     # -- one transaction -----------------------------------------------------------------------------
 
-    def _write_chunk(self, chunk: list[_Shots], now: datetime, fired: Fired, *, looks: bool = False) -> None:
-        """``looks``: at the slots that are there already, which is needed only where the key has refused one."""
+    def _write_chunk(
+        self, chunk: list[_Dispatch], now: datetime, result: DispatchResult, *, check_slots: bool = False
+    ) -> None:
+        """Write some schedules. ``check_slots`` reads the existing slots first, needed only after a key conflict."""
         try:
-            written = self._service.store.write(partial(self._write, chunk, now, looks=looks))
+            written = self._service.store.write(partial(self._write, chunk, now, check_slots=check_slots))
         except StoreUnavailable:
             raise
         except IntegrityError as error:
-            if looks:
-                self._write_each(chunk, now, fired, error)
+            if check_slots:
+                self._write_each(chunk, now, result, error)
             else:
-                self._write_chunk(chunk, now, fired, looks=True)
+                self._write_chunk(chunk, now, result, check_slots=True)
             return
         except Exception as error:
-            self._write_each(chunk, now, fired, error)
+            self._write_each(chunk, now, result, error)
             return
         if written is None:
-            fired.lost = True
+            result.lost = True
             return
         for one in written:
-            fired.submitted += sum(slot.state == SUBMITTED for slot in one.done)
-            fired.missed += sum(slot.state == MISSED for slot in one.done)
+            result.submitted += sum(slot.state == SUBMITTED for slot in one.done)
+            result.missed += sum(slot.state == MISSED for slot in one.done)
 
-    def _write_each(self, chunk: list[_Shots], now: datetime, fired: Fired, error: Exception) -> None:
-        """One bad schedule holds up no other one: each is written alone, and what cannot be is put off."""
+    def _write_each(self, chunk: list[_Dispatch], now: datetime, result: DispatchResult, error: Exception) -> None:
+        """Write each schedule alone, so that a bad one does not stop the others; put off the one that fails."""
         if len(chunk) > 1:
             for one in chunk:
-                self._write_chunk([one], now, fired, looks=True)
+                self._write_chunk([one], now, result, check_slots=True)
             return
         row = chunk[0].due.row
-        if row.name not in self._told:
-            _log.error("the schedule '%s' could not be fired and is tried again", row.name, exc_info=error)
-            self._told.add(row.name)
+        if row.name not in self._logged:
+            _log.error("schedule '%s' could not be dispatched; it is tried again", row.name, exc_info=error)
+            self._logged.add(row.name)
         self._service.store.write(lambda conn: schedules.put_off(conn, row, now + PUT_OFF))
 
-    def _write(self, chunk: list[_Shots], now: datetime, conn: Connection, *, looks: bool) -> list[_Shots] | None:
-        """None when another process decides now. A schedule that somebody has changed meanwhile is left to the next turn."""
+    def _write(
+        self, chunk: list[_Dispatch], now: datetime, conn: Connection, *, check_slots: bool
+    ) -> list[_Dispatch] | None:
+        """Return the schedules written, without those changed meanwhile; None if another process leads."""
         if not leases.are_held(conn, self._leader.tokens({one.due.row.task for one in chunk})):
             return None
         same = schedules.unchanged(conn, [one.due.row for one in chunk])
         going = [one for one in chunk if one.due.row.id in same]
         for one in going:
             one.done, one.busy = [], False
-        taken = schedules.taken_slots(conn, [pair for one in going for pair in one.pairs] if looks else [])
+        taken = schedules.taken_slots(conn, [pair for one in going for pair in one.pairs] if check_slots else [])
         self._submit(conn, going, taken, now)
         for one in going:
             one.done += [_missed_slot(one, missed, now) for missed in one.missed if _open(one, missed.planned, taken)]
         rows = [slot for one in going for slot in one.done]
         schedules.take_back_slots(conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken])
         schedules.put_slots(conn, self._service.store.dialect, rows)
-        moved = [(one.due.row, _standing_after(one)) for one in going if not one.busy]
-        schedules.advance(conn, self._service.store.dialect, moved)
-        self._tell(conn, going, now)
+        advanced = [(one.due.row, _columns_after(one)) for one in going if not one.busy]
+        schedules.advance(conn, self._service.store.dialect, advanced)
+        self._append_events(conn, going, now)
         return going
 
     def _submit(
-        self, conn: Connection, going: Sequence[_Shots], taken: dict[tuple[str, datetime], str | None], now: datetime
+        self, conn: Connection, going: Sequence[_Dispatch], taken: dict[tuple[str, datetime], str | None], now: datetime
     ) -> None:
         store = self._service.store
         alike: dict[tuple[str, ...], list[NewJob]] = defaultdict(list)
@@ -218,41 +227,41 @@ class Firing:
                     alike[tuple(submissions.shape(prepared.new))].append(prepared.new)
                     one.done.append(_slot(one, planned, SUBMITTED, now, job_id=prepared.new.id))
                 else:
-                    _note(one, planned, store.submit_on(conn, prepared.new, prepared.rules), now)
+                    _record(one, planned, store.submit_on(conn, prepared.new, prepared.rules), now)
         for news in alike.values():
             submissions.insert_plain(conn, store.dialect, news, now)
         if alike:
             store.wake.need()
 
-    def _tell(self, conn: Connection, going: Sequence[_Shots], now: datetime) -> None:
+    def _append_events(self, conn: Connection, going: Sequence[_Dispatch], now: datetime) -> None:
         lines: list[tuple[Any, ...]] = []
         for one in going:
-            row = one.due.row
-            lines += _missed_lines(one, now)
-            if one.due.pausing is not None:
+            row, pausing = one.due.row, one.due.last.pausing
+            lines += _missed_events(one, now)
+            if pausing is not None:
                 _pause(conn, one, now)
-                lines.append(_line(row, now, "schedule_paused", one.due.pausing))
+                lines.append(_event(row, now, "schedule_paused", pausing))
             elif one.due.plan.next_at is None and not one.busy:
-                lines.append(_line(row, now, "schedule_finished", None))
+                lines.append(_event(row, now, "schedule_finished", None))
         events.append(conn, self._service.store.dialect, lines)
 
-    # -- runs in the way -----------------------------------------------------------------------------
+    # -- jobs in the way -----------------------------------------------------------------------------
 
-    def _cancel(self, due: Due) -> None:
-        """Ask the run before to end; once, for a second time would force it."""
+    def _cancel(self, due: DueSchedule) -> None:
+        """Cancel the active job, once: a second request would force it."""
         job_id = due.plan.cancel
-        if job_id is None or job_id in self._asked:
+        if job_id is None or job_id in self._cancelled:
             return
-        self._asked.add(job_id)
+        self._cancelled.add(job_id)
         reason = f"the next time of the schedule '{due.row.name}' has come"
         with contextlib.suppress(Conflict, NotFound):
             cancel(self._service.store, job_id, actor=f"schedule:{due.row.name}", reason=reason)
 
 
-def _chunks(all_shots: list[_Shots]) -> list[list[_Shots]]:
-    chunks: list[list[_Shots]] = []
+def _chunks(dispatches: list[_Dispatch]) -> list[list[_Dispatch]]:
+    chunks: list[list[_Dispatch]] = []
     size = CHUNK
-    for one in all_shots:
+    for one in dispatches:
         if size + one.size > CHUNK:
             chunks.append([])
             size = 0
@@ -261,25 +270,28 @@ def _chunks(all_shots: list[_Shots]) -> list[list[_Shots]]:
     return chunks
 
 
-def _open(one: _Shots, planned: datetime, taken: dict[tuple[str, datetime], str | None]) -> bool:
-    """Nothing stands there yet, or that nobody knew the task, which is no more the last word."""
+# -- slots -------------------------------------------------------------------------------------------
+
+
+def _open(one: _Dispatch, planned: datetime, taken: dict[tuple[str, datetime], str | None]) -> bool:
+    """Return whether the slot is free, or was only missed because the task was unknown."""
     pair = (one.due.row.id, planned)
     return pair not in taken or taken[pair] == UNKNOWN
 
 
-def _slot(one: _Shots, planned: datetime, state: str, now: datetime, **rest: Any) -> Slot:
+def _slot(one: _Dispatch, planned: datetime, state: str, now: datetime, **rest: Any) -> Slot:
     values: dict[str, Any] = {"reason": None, "job_id": None, "through": None, **rest}
     return Slot(one.due.row.id, planned, state, at=now, **values)
 
 
-def _missed_slot(one: _Shots, missed: Missed, now: datetime) -> Slot:
+def _missed_slot(one: _Dispatch, missed: MissedTime, now: datetime) -> Slot:
     return _slot(
         one, missed.planned, MISSED, now, reason=missed.reason, through=missed.through, job_id=missed.in_way
     )
 
 
-def _note(one: _Shots, planned: datetime, answer: Submitted, now: datetime) -> None:
-    """What the store answered about one submission."""
+def _record(one: _Dispatch, planned: datetime, answer: Submitted, now: datetime) -> None:
+    """Record the result of one submission."""
     if answer.why == "busy":
         one.busy = True
     elif answer.created:
@@ -289,23 +301,24 @@ def _note(one: _Shots, planned: datetime, answer: Submitted, now: datetime) -> N
         one.done.append(_slot(one, planned, MISSED, now, reason=reason, job_id=answer.in_way or answer.id))
 
 
-def _standing_after(one: _Shots) -> dict[str, Any]:
+def _columns_after(one: _Dispatch) -> dict[str, Any]:
+    """Return the columns of the schedule after this turn."""
     row, plan = one.due.row, one.due.plan
     ran = [slot for slot in one.done if slot.state == SUBMITTED]
     last = max(ran, key=_planned_at, default=None)
     missed = [slot for slot in one.done if slot.state == MISSED]
     since = [slot for slot in missed if last is None or slot.planned_at > last.planned_at]
-    outcome = one.due.outcome or row.last_outcome
+    outcome = one.due.last.outcome or row.last_outcome
     return {
         "next_at": plan.next_at,
         "due_at": plan.due_at,
-        "waits_for": (last.job_id if last else one.due.standing.active or row.last_job) if plan.waits else None,
+        "waits_for": (last.job_id if last else one.due.state.active or row.last_job) if plan.waits else None,
         "unknown_since": None,
         "last_at": last.planned_at if last else row.last_at,
         "last_job": last.job_id if last else row.last_job,
         "last_outcome": None if last else outcome,
         "runs": row.runs + len(ran),
-        "failures_in_row": one.due.failures,
+        "failures_in_row": one.due.last.failures,
         "missed_in_row": len(since) + (0 if last else row.missed_in_row),
         "state": schedules.FINISHED if plan.next_at is None else row.state,
     }
@@ -315,28 +328,28 @@ def _planned_at(slot: Slot) -> datetime:
     return slot.planned_at
 
 
-def _pause(conn: Connection, one: _Shots, now: datetime) -> None:
+def _pause(conn: Connection, one: _Dispatch, now: datetime) -> None:
     row = one.due.row
-    values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": one.due.pausing}
+    values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": one.due.last.pausing}
     schedules.change(conn, row, now, {**values, "paused_at": row.next_at, "paused_until": None})
 
 
-# -- the trail ---------------------------------------------------------------------------------------
+# -- events ------------------------------------------------------------------------------------------
 
 
-def _line(row: schedules.ScheduleRow, now: datetime, name: str, reason: str | None, **detail: Any) -> tuple[Any, ...]:
+def _event(row: schedules.ScheduleRow, now: datetime, name: str, reason: str | None, **detail: Any) -> tuple[Any, ...]:
     return events.note(row.id, now, name, actor=BY, reason=reason, detail={"schedule": row.name, **detail})
 
 
-def _missed_lines(one: _Shots, now: datetime) -> list[tuple[Any, ...]]:
-    """A line for the first missed time in a row, and for the tenth, hundredth, …; none for a pause, which somebody meant."""
+def _missed_events(one: _Dispatch, now: datetime) -> list[tuple[Any, ...]]:
+    """Return an event for the 1st, 10th, 100th, … missed time in a row; none for a pause, which was intended."""
     missed = sorted((slot for slot in one.done if slot.state == MISSED and slot.reason != PAUSED), key=_planned_at)
     if not missed:
         return []
-    in_row = _standing_after(one)["missed_in_row"]
+    in_row = _columns_after(one)["missed_in_row"]
     before = max(0, in_row - len(missed))
     if in_row and len(str(before)) == len(str(in_row)) and before:
         return []
-    told = {"count": len(missed), "in_row": in_row}
+    counts = {"count": len(missed), "in_row": in_row}
     span = {"first": missed[0].planned_at.isoformat(), "last": missed[-1].planned_at.isoformat()}
-    return [_line(one.due.row, now, "slot_missed", missed[-1].reason, **told, **span)]
+    return [_event(one.due.row, now, "slot_missed", missed[-1].reason, **counts, **span)]

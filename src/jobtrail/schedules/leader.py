@@ -1,4 +1,4 @@
-"""For which tasks this process decides about schedules: one lease for each task that it knows."""
+"""The leader: which tasks' schedules this process decides about, by one lease for each task."""
 
 from __future__ import annotations
 
@@ -18,22 +18,28 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 PREFIX = "schedules:"
-LEAST_LIFE = 1.0  # seconds: less would run out while a busy machine is between two turns
-TURNS = 3  # within the life of a lease
+SHORTEST_LEASE = 1.0  # seconds; a shorter lease could expire between two turns of a busy machine
+TURNS = 3  # within one lease
 
 
 class Leader:
-    """Takes leases and renews them while turns follow each other.
+    """Takes and renews leases, one for each task.
 
-    A lease for each task, not one for all: of several programs on one database each leads for the tasks it knows,
-    and a program that lacks a task does not keep those that have it from running its schedules.
+    With one lease for all tasks, a program that lacks a task could keep the programs that have it from running its
+    schedules. So each program on one database leads for the tasks it knows.
 
-    Raises: InvalidOption for a lease that would run out between two turns.
+    Args:
+        store: holds the leases.
+        lifetime: seconds until a lease expires without a renewal.
+        own: returns the id of this process's worker.
+
+    Raises:
+        InvalidOption: if the lease could expire between two turns.
     """
 
     def __init__(self, store: Store, lifetime: float, own: Callable[[], str]) -> None:
-        if lifetime < LEAST_LIFE:
-            message = f"scheduler_lease must be at least {LEAST_LIFE:g} second, or it runs out between two turns; it is {lifetime:g}"
+        if lifetime < SHORTEST_LEASE:
+            message = f"scheduler_lease must be at least {SHORTEST_LEASE:g} second, or it runs out between two turns; it is {lifetime:g}"
             raise InvalidOption(message)
         self._store = store
         self._lifetime = timedelta(seconds=lifetime)
@@ -43,7 +49,7 @@ class Leader:
         self._taken_at: datetime | None = None
 
     def lead(self, tasks: Iterable[str], now: datetime) -> list[str]:
-        """Take or renew what can be had; the tasks for which this process decides now."""
+        """Take or renew what is free. Return the tasks that this process leads for now."""
         names = {PREFIX + task for task in tasks}
         if self._holder != self._own():
             self._holder, self._tokens = self._own(), {}
@@ -52,15 +58,15 @@ class Leader:
         return sorted(name.removeprefix(PREFIX) for name in names & self._tokens.keys())
 
     def tokens(self, tasks: Iterable[str]) -> dict[str, int]:
-        """What a write for these tasks has to compare."""
+        """Return the lease tokens that a write for these tasks must compare."""
         return {PREFIX + task: self._tokens[PREFIX + task] for task in tasks}
 
     def lost(self) -> None:
-        """Somebody else decides: look again before anything is done."""
+        """Forget all leases: another process leads."""
         self._tokens = {}
 
     def give_up(self) -> None:
-        """Let somebody else go on at once."""
+        """Release all leases, so that another process can continue at once."""
         tokens, self._tokens = self._tokens, {}
         if tokens:
             self._store.write(lambda conn: leases.give_up(conn, tokens))

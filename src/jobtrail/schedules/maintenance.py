@@ -1,4 +1,4 @@
-"""What schedules need between their times: pauses that are over, runs that have ended, tasks that nobody knows."""
+"""Maintenance of schedules: end pauses, record ended jobs, note unknown tasks, quarantine, repair after clock changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from jobtrail.database import leases
 from jobtrail.store import events, schedules
 from jobtrail.store.schedules import MISSED, Slot
 
-from .definition import Definition
+from .definition import ScheduleDefinition
 from .dispatcher import BY
 from .leader import PREFIX
-from .planner import UNKNOWN, newest_between
+from .planner import UNKNOWN, UnreadableSchedule, newest_between
 from .rules.rules import Every
-from .state import Broken, Standings, failures_after, pause_reason
+from .state import StateReader, failures_after, pause_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,26 +30,31 @@ if TYPE_CHECKING:
     from .rules.rules import Rule
 
 PAGE = 500
-BACK = timedelta(seconds=1)  # a clock that goes back by less is one that is being set right
-# What keeps of a pause that is over is its span: the times in it are told as paused.
+BACK = timedelta(seconds=1)  # a clock that goes back by less is only being adjusted
+# The span of an ended pause stays in the row: planned times in it are reported as paused.
 RESUMED = {"state": schedules.ACTIVE, "paused_by": None, "paused_reason": None, "failures_in_row": 0}
 QUARANTINE = "its definition cannot be read: "
 _log = logging.getLogger("jobtrail.schedules")
 
 
-class Tending:
-    """Looks after the schedules of one store, as seen from one process. Every write is guarded, so any number may."""
+class Maintenance:
+    """Maintains the schedules of one store. Every write is guarded, so several processes may do it at once."""
 
     def __init__(self, store: Store, tasks: Tasks, lease: float) -> None:
         self._store = store
         self._tasks = tasks
         self._lease = timedelta(seconds=lease)
-        self._standings = Standings(tasks)
+        self._states = StateReader()
 
     def run_once(self, tasks: Iterable[str], now: datetime) -> None:
-        """One turn; ``tasks`` are those that have schedules which go on.
+        """Run one turn.
 
-        Raises: StoreUnavailable.
+        Args:
+            tasks: names of tasks with active or paused schedules.
+            now: UTC.
+
+        Raises:
+            StoreUnavailable: if the database is away.
         """
         self._end_pauses(now)
         self._settle(now)
@@ -63,17 +68,17 @@ class Tending:
         with self._store.read() as conn:
             over = schedules.whose_pause_is_over(conn, now)
         if over:
-            self._store.write(partial(self._go_on, over, now))
+            self._store.write(partial(self._end_all, over, now))
 
-    def _go_on(self, over: list[ScheduleRow], now: datetime, conn: Connection) -> None:
+    def _end_all(self, over: list[ScheduleRow], now: datetime, conn: Connection) -> None:
         for row in over:
             self._end_pause(conn, row, now)
 
     def _end_pause(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
         if schedules.change(conn, row, now, RESUMED):
-            self._tell(conn, row, now, "schedule_resumed", "its pause was until now")
+            self._append_event(conn, row, now, "schedule_resumed", "its pause was until now")
 
-    # -- runs that have ended ------------------------------------------------------------------------
+    # -- jobs that have ended ------------------------------------------------------------------------
 
     def _settle(self, now: datetime) -> None:
         with self._store.read() as conn:
@@ -95,20 +100,20 @@ class Tending:
         paused = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason}
         if schedules.change(conn, row, now, {**paused, "paused_at": now, "paused_until": None}):
             _log.warning("the schedule '%s' pauses: %s", row.name, reason)
-            self._tell(conn, row, now, "schedule_paused", reason)
+            self._append_event(conn, row, now, "schedule_paused", reason)
 
     def _limit(self, row: ScheduleRow) -> int | None:
         try:
-            return self._standings.read(row)[0].pause_after_failures
+            return self._states.definition_and_rule(row)[0].pause_after_failures
         except ValueError:
-            return None  # what cannot be read is quarantined when it is due
+            return None  # an unreadable schedule is quarantined when it is due
 
-    # -- tasks that nobody knows ---------------------------------------------------------------------
+    # -- unknown tasks -------------------------------------------------------------------------------
 
     def _miss_unknown(self, task: str, now: datetime) -> None:
-        """A task that is not known here and for which nobody else leads: its times are told as missed, its schedules stay as they are.
+        """Note missed times of a task that is unknown here and that no process leads for.
 
-        Whoever knows the task again makes up for them by the schedule's own rule.
+        The schedules stay as they are. A process that knows the task later catches up by the schedule's ``catch_up``.
         """
         with self._store.read() as conn:
             led = {name for name, _, _ in leases.everyone(conn, now)}
@@ -121,7 +126,7 @@ class Tending:
     def _miss_one(self, row: ScheduleRow, now: datetime, conn: Connection) -> None:
         if schedules.miss_the_task(conn, row, now):
             _log.warning("the schedule '%s' asks for the task '%s', which no process knows", row.name, row.task)
-            self._tell(conn, row, now, "schedule_without_task", f"no process knows the task '{row.task}'")
+            self._append_event(conn, row, now, "schedule_without_task", f"no process knows the task '{row.task}'")
         read = self._read(conn, row, now)
         if read is None or row.next_at is None:
             return
@@ -129,35 +134,38 @@ class Tending:
         came, _, _ = newest_between(read[1], max(row.next_at, noted or row.next_at), now)
         if noted is None:
             came.insert(0, row.next_at)
-        told = [Slot(row.id, one, MISSED, UNKNOWN, None, None, now) for one in came]
-        schedules.put_free_slots(conn, self._store.dialect, told)
+        missed = [Slot(row.id, one, MISSED, UNKNOWN, None, None, now) for one in came]
+        schedules.put_free_slots(conn, self._store.dialect, missed)
 
-    def _read(self, conn: Connection, row: ScheduleRow, now: datetime) -> tuple[Definition, Rule] | None:
+    def _read(self, conn: Connection, row: ScheduleRow, now: datetime) -> tuple[ScheduleDefinition, Rule] | None:
         try:
-            return self._standings.read(row)
+            return self._states.definition_and_rule(row)
         except ValueError as error:
-            self._quarantine(conn, Broken(row, str(error)), now)
+            self._quarantine(conn, UnreadableSchedule(row, str(error)), now)
             return None
 
-    # -- rows that cannot be read --------------------------------------------------------------------
+    # -- unreadable rows -----------------------------------------------------------------------------
 
-    def quarantine(self, broken: Broken, now: datetime) -> None:
-        """Pause a schedule that cannot be read, and say so once; nothing of it is lost."""
-        self._store.write(lambda conn: self._quarantine(conn, broken, now))
+    def quarantine(self, unreadable: UnreadableSchedule, now: datetime) -> None:
+        """Pause a schedule that cannot be read, with one event; its row stays."""
+        self._store.write(lambda conn: self._quarantine(conn, unreadable, now))
 
-    def _quarantine(self, conn: Connection, broken: Broken, now: datetime) -> None:
-        row, reason = broken.row, f"{QUARANTINE}{broken.why}"[:500]
+    def _quarantine(self, conn: Connection, unreadable: UnreadableSchedule, now: datetime) -> None:
+        row, reason = unreadable.row, f"{QUARANTINE}{unreadable.why}"[:500]
         values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason, "paused_at": now}
         if schedules.change(conn, row, now, {**values, "paused_until": None, "due_at": None}):
             _log.error("the schedule '%s' is paused: %s", row.name, reason)
-            self._tell(conn, row, now, "schedule_paused", reason)
+            self._append_event(conn, row, now, "schedule_paused", reason)
 
     # -- clocks that went back -----------------------------------------------------------------------
 
     def count_anew(self, tasks: Iterable[str], now: datetime) -> int:
-        """The clock may have gone back: intervals that would wait until it has caught up count from now. How many there were.
+        """Let intervals count from now where the clock went back and they would wait too long.
 
-        For whoever leads for these tasks, or another one may just have moved their next times on.
+        Only the leader of these tasks may call it: another process could just have advanced their next times.
+
+        Returns:
+            The number of schedules changed.
         """
         with self._store.read() as conn:
             rows = [row for task in tasks for row in schedules.of_task(conn, task)]
@@ -173,7 +181,7 @@ class Tending:
 
     def _waits_too_long(self, row: ScheduleRow, now: datetime) -> bool:
         try:
-            definition, rule = self._standings.read(row)
+            definition, rule = self._states.definition_and_rule(row)
         except ValueError:
             return False
         if not isinstance(definition.rule, Every) or definition.rule.start is not None or row.next_at is None:
@@ -181,13 +189,13 @@ class Tending:
         return row.next_at - now > definition.rule.interval + BACK and isinstance(rule, Every)
 
     def _count_one(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
-        definition, _ = self._standings.read(row)
-        anchor = now.replace(microsecond=max(1, now.microsecond))  # beside the slots of the time that comes again
+        definition, _ = self._states.definition_and_rule(row)
+        anchor = now.replace(microsecond=max(1, now.microsecond))  # so that no slot of the repeated time is met again
         at = definition.rule.anchored(anchor).next_after(anchor)
         changed = {"anchor": anchor, "next_at": at, "due_at": at}
         if schedules.change(conn, row, now, changed):
             _log.warning("the clock went back; the schedule '%s' counts from now", row.name)
 
-    def _tell(self, conn: Connection, row: ScheduleRow, now: datetime, name: str, reason: str) -> None:
+    def _append_event(self, conn: Connection, row: ScheduleRow, now: datetime, name: str, reason: str) -> None:
         line: tuple[Any, ...] = events.note(row.id, now, name, actor=BY, reason=reason, detail={"schedule": row.name})
         events.append(conn, self._store.dialect, [line])

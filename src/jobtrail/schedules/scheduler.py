@@ -1,16 +1,19 @@
-"""The scheduler: one turn fires what is due; the rest repeats it beside a worker."""
+"""The scheduler: one turn submits the jobs that are due; a loop repeats the turn beside a worker."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.recovery.background_loop import Chore
+from jobtrail.store import schedules
 
+from .dispatcher import Dispatcher
 from .leader import TURNS, Leader
+from .maintenance import Maintenance
+from .planner import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,18 +22,17 @@ if TYPE_CHECKING:
     from jobtrail.commands.service import Service
     from jobtrail.recovery.background_loop import Health
 
-    from .clock import Clock
-    from .dispatcher import Firing
-    from .maintenance import Tending
-
-TEND_EVERY = timedelta(seconds=5)
-LOOK_EVERY = 5.0  # seconds at most until what another process has changed is seen
-_log = logging.getLogger("jobtrail.schedules")
+MAINTENANCE_EVERY = timedelta(seconds=5)
+LONGEST_WAIT = 5.0  # seconds until a change by another process is seen, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What one turn did. ``wait``: seconds until the next is needed; ``leads``: the tasks for which this process decides."""
+class SchedulerTurn:
+    """What one turn did.
+
+    submitted, missed: numbers of jobs and of missed planned times. wait: seconds until the next turn is needed.
+    leads: names of the tasks that this process decides for.
+    """
 
     submitted: int
     missed: int
@@ -39,105 +41,103 @@ class Turn:
 
 
 class Scheduler:
-    """Makes jobs by the clock for the tasks that this process knows; ``own`` tells the worker it lives beside.
+    """Submits jobs by the clock, for the tasks that this process knows.
 
-    Raises: InvalidOption for settings that cannot work together.
+    Args:
+        service: of the application.
+        own: returns the id under which this process holds its leases, the worker's id.
+
+    Raises:
+        InvalidOption: if ``scheduler_lease`` is too short.
     """
 
     def __init__(self, service: Service, own: Callable[[], str]) -> None:
         self._service = service
         settings = service.settings
         self._leader = Leader(service.store, settings.scheduler_lease, own)
-        self.longest = min(settings.poll_interval, settings.scheduler_lease / TURNS, LOOK_EVERY)
-        self._parts: tuple[Clock, Firing, Tending] | None = None
-        self._tended_at: datetime | None = None
-        self._seen: datetime | None = None
+        self._planner = Planner(service.store, service.tasks)
+        self._dispatcher = Dispatcher(service, self._leader)
+        self._maintenance = Maintenance(service.store, service.tasks, settings.scheduler_lease)
+        self.longest = min(settings.poll_interval, settings.scheduler_lease / TURNS, LONGEST_WAIT)
+        self._maintained_at: datetime | None = None
+        self._last_seen: datetime | None = None
         self._led: set[str] = set()
 
-    def run_once(self, now: datetime | None = None) -> Turn:
-        """One turn, at the store's time or at the one handed in.
+    def run_once(self, now: datetime | None = None) -> SchedulerTurn:
+        """Run one turn.
 
-        Raises: StoreUnavailable; the next turn takes up what this one left.
+        Args:
+            now: the moment of the turn, UTC; by default the time of the store.
+
+        Raises:
+            StoreUnavailable: if the database is away; the next turn continues where this one stopped.
         """
-        from jobtrail.store import schedules
-
         store = self._service.store
         with store.read() as conn:
             if now is None:
                 store.database.sync_clock(conn, every=self.longest)
-            there = schedules.overview(conn)
+            tasks = schedules.overview(conn)
         now = now or store.now()
-        if not there:
-            return Turn(0, 0, self.longest)
-        clock, firing, tending = self._made()
-        if self._tend_due(now):
-            tending.run_once(sorted(there), now)
-            self._tended_at = now
-        leads = self._leader.lead([task for task in there if self._service.tasks.find(task) is not None], now)
-        self._watch_the_clock(tending, leads, now)
-        if not leads:
-            return Turn(0, 0, self.longest)
-        due, broken, seconds = clock.turn(leads, now)
-        for one in broken:
-            tending.quarantine(one, now)
-        fired = firing.fire(due, now)
-        wait = self.longest if seconds is None else min(self.longest, seconds)
-        return Turn(fired.submitted, fired.missed, 0.0 if fired.lost else wait, tuple(leads))
+        if not tasks:
+            return SchedulerTurn(0, 0, self.longest)
+        self._maintain(sorted(tasks), now)
+        leads = self._leader.lead([task for task in tasks if self._service.tasks.find(task) is not None], now)
+        self._check_clock(leads, now)
+        return self._dispatch(leads, now) if leads else SchedulerTurn(0, 0, self.longest)
+
+    def _dispatch(self, leads: list[str], now: datetime) -> SchedulerTurn:
+        loaded = self._planner.load(leads, now)
+        for one in loaded.unreadable:
+            self._maintenance.quarantine(one, now)
+        done = self._dispatcher.dispatch(loaded.due, now)
+        wait = self.longest if loaded.wait is None else min(self.longest, loaded.wait)
+        return SchedulerTurn(done.submitted, done.missed, 0.0 if done.lost else wait, tuple(leads))
 
     def give_up(self) -> None:
-        """Nothing more is fired here; another process may go on at once."""
+        """Release the leases, so that another process may continue at once."""
         self._leader.give_up()
 
-    def _made(self) -> tuple[Clock, Firing, Tending]:
-        """What only a program with schedules has to load."""
-        if self._parts is None:
-            from .clock import Clock
-            from .dispatcher import Firing
-            from .maintenance import Tending
+    def _maintain(self, tasks: list[str], now: datetime) -> None:
+        last = self._maintained_at
+        if last is None or not timedelta(0) <= now - last < MAINTENANCE_EVERY:
+            self._maintenance.run_once(tasks, now)
+            self._maintained_at = now
 
-            service = self._service
-            tending = Tending(service.store, service.tasks, service.settings.scheduler_lease)
-            self._parts = (Clock(service.store, service.tasks), Firing(service, self._leader), tending)
-        return self._parts
-
-    def _tend_due(self, now: datetime) -> bool:
-        return self._tended_at is None or not timedelta(0) <= now - self._tended_at < TEND_EVERY
-
-    def _watch_the_clock(self, tending: Tending, leads: list[str], now: datetime) -> None:
-        """When this process begins to lead, and when the store's clock has gone back."""
-        if set(leads) - self._led or (self._seen is not None and now < self._seen):
-            tending.count_anew(leads, now)
-        self._seen, self._led = now, set(leads)
+    def _check_clock(self, leads: list[str], now: datetime) -> None:
+        """Repair intervals when this process begins to lead, and when the store's clock has gone back."""
+        if set(leads) - self._led or (self._last_seen is not None and now < self._last_seen):
+            self._maintenance.count_anew(leads, now)
+        self._last_seen, self._led = now, set(leads)
 
 
-class Beside:
-    """A scheduler that lives beside a worker: first what is declared is compared with what is stored, then turn follows turn."""
+class SchedulerLoop:
+    """Repeats a scheduler's turns beside a worker. The first turn also stores what the program declares."""
 
     def __init__(self, scheduler: Scheduler, sync: Callable[[], object], interval: float | None = None) -> None:
         self._scheduler = scheduler
         self._sync: Callable[[], object] | None = sync
-        self._chore = Chore("scheduler", self._turn, scheduler.longest if interval is None else interval)
+        self._loop = Chore("scheduler", self._turn, scheduler.longest if interval is None else interval)
 
     def start(self) -> None:
-        """Begin."""
-        self._chore.start()
+        """Start the thread."""
+        self._loop.start()
 
     def stop(self) -> None:
-        """Fire nothing more."""
-        self._chore.stop()
+        """Stop the thread and release the leases."""
+        self._loop.stop()
         self._scheduler.give_up()
 
     def listen(self, words: frozenset[str]) -> None:
-        """Somebody has changed a schedule."""
+        """Run a turn at once when the wake-up says that a schedule has changed."""
         if SCHEDULES in words:
-            self._chore.wake()
+            self._loop.wake()
 
     def health(self) -> Health:
-        """How its turns stand."""
-        return self._chore.health()
+        """Return the health of the thread."""
+        return self._loop.health()
 
     def _turn(self) -> None:
         if self._sync is not None:
             self._sync()
             self._sync = None
-        self._chore.interval = self._scheduler.run_once().wait
+        self._loop.interval = self._scheduler.run_once().wait

@@ -1,4 +1,4 @@
-"""What stands behind `jobs.schedules`: declared schedules, a look at the stored ones, and the ways to steer them."""
+"""The schedules of an application, `jobs.schedules`: declare, read and change them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jobtrail.database import leases
 from jobtrail.job.ids import new_id
 from jobtrail.store import events, schedules
 
-from .commands import Steering, not_there
+from .commands import ScheduleCommands, not_there
 from .declarations import Declarations, PluginSchedules
 from .leader import PREFIX
-from .scheduler import Beside, Scheduler
-from .sync import Differences, sync
+from .scheduler import Scheduler, SchedulerLoop
+from .sync import ScheduleDifferences, sync
 from .view import Schedule, view
 
 if TYPE_CHECKING:
@@ -29,54 +29,64 @@ if TYPE_CHECKING:
 class Schedules:
     """The schedules of one application.
 
-    What the program declares is checked at once and stored when a worker starts (or by `sync`). Everything else is
-    done in the store, whichever process runs the schedules.
+    A declared schedule is checked at once and stored when a worker starts (or by `sync`). All other changes are made
+    in the store, whichever process runs the schedules.
     """
 
     def __init__(self, service: Service, of_plugins: PluginSchedules) -> None:
         self._service = service
         self._declarations = Declarations(service, of_plugins)
-        self._steering = Steering(service, self._declarations)
+        self._commands = ScheduleCommands(service, self._declarations)
 
     # -- declaring -----------------------------------------------------------------------------------
 
     def declare(self, task: BoundTask, rule: Any, *, name: str | None = None, tz: Any = None, **options: Any) -> None:
-        """A schedule in code; see ``@jobs.schedule``.
+        """Declare a schedule, as ``@jobs.schedule`` does.
 
-        Raises: InvalidSchedule, InvalidOption, InvalidArguments with what is wrong.
+        Raises:
+            InvalidSchedule, InvalidOption, InvalidArguments: if rule, options or arguments are not valid.
         """
         self._declarations.declare(task, rule, name=name, tz=tz, **options)
 
     def from_table(self, table: Iterable[Mapping[str, Any]]) -> None:
-        """Schedules from settings: each a mapping of ``task``, ``rule`` and the words of ``@jobs.schedule``.
+        """Declare schedules from settings. Each entry maps ``task``, ``rule`` and options of ``@jobs.schedule``.
 
-        Raises: InvalidSchedule, naming the entry; then none is taken.
+        Raises:
+            InvalidSchedule: if an entry is not valid, naming it; then none is declared.
+
+        Example:
+            ``jobs.schedules.from_table([{"task": "report", "rule": "every 30 minutes"}])``
         """
         self._declarations.from_table(table)
 
     def from_celery(self, beat_schedule: Mapping[str, Any], tz: Any = None, **options: Any) -> None:
-        """A Celery beat schedule as it is: ``CELERY_BEAT_SCHEDULE``; ``tz`` is its ``CELERY_TIMEZONE``.
+        """Declare the entries of a Celery beat schedule.
 
-        ``tasks={"celery's name": "ours"}`` where a task is found neither by its whole name nor by the last part of it;
-        ``most_urgent=0`` where the broker was Redis.
+        Args:
+            beat_schedule: ``CELERY_BEAT_SCHEDULE`` as it is.
+            tz: its ``CELERY_TIMEZONE``.
+            options: ``tasks={"celery's name": "jobtrail's name"}`` for tasks that are found neither by their full name
+                nor by its last part; ``most_urgent=0`` if the broker was Redis.
 
-        Raises: InvalidSchedule, naming the entry; then none is taken.
+        Raises:
+            InvalidSchedule: if an entry cannot be converted, naming it; then none is declared.
         """
         self._declarations.from_celery(beat_schedule, tz, **options)
 
-    def sync(self) -> Differences:
-        """Store what is declared now, as a starting worker does; only differences are written.
+    def sync(self) -> ScheduleDifferences:
+        """Store the declared schedules, as a starting worker does. Only differences are written.
 
-        Raises: StoreUnavailable.
+        Raises:
+            StoreUnavailable: if the database is away.
         """
         self._service.make_ready()
         store, declared = self._service.store, self._declarations.all()
         return sync(store, declared, lambda task: self._service.tasks.find(task) is not None, store.now())
 
-    # -- looking -------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------
 
     def list(self) -> Sequence[Schedule]:
-        """All stored schedules, by name."""
+        """Return all stored schedules, ordered by name."""
         self._service.make_readable()
         with self._service.store.read() as conn:
             rows = schedules.everyone(conn)
@@ -84,14 +94,15 @@ class Schedules:
         return [view(row, states.get(row.last_job or "") or row.last_outcome) for row in rows]
 
     def declared_only(self) -> Sequence[str]:
-        """Names that the program declares and that are not stored yet."""
+        """Return the names that the program declares and that are not stored yet."""
         stored = {one.name for one in self.list()}
         return sorted(one.name for one in self._declarations.all() if one.name not in stored)
 
     def get(self, name: str) -> Schedule:
-        """One schedule by its name.
+        """Return one schedule.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
         self._service.make_readable()
         with self._service.store.read() as conn:
@@ -102,118 +113,147 @@ class Schedules:
         return view(row, states.get(row.last_job or "") or row.last_outcome)
 
     def next(self, name: str, count: int = 20) -> Sequence[datetime]:
-        """The next planned times, in UTC.
+        """Return the next ``count`` planned times, UTC.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
         return self.get(name).next(count, self._service.store.now())
 
     def slots(self, name: str, *, limit: int = 100, before: datetime | None = None) -> Sequence[Slot]:
-        """What became of a schedule's planned times, latest first.
+        """Return the slots of a schedule, latest planned time first; with ``before``, those planned earlier.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
         found = self.get(name)
         with self._service.store.read() as conn:
             return schedules.slots_of(conn, found.id, limit=limit, before=before)
 
     def missed(self, *, since: datetime | None = None, limit: int = 100) -> Sequence[tuple[str, Slot]]:
-        """Planned times that did not run, of all schedules, with the schedule's name; noted last first."""
+        """Return missed slots of all schedules, each with its schedule's name, latest recorded first."""
         self._service.make_readable()
         with self._service.store.read() as conn:
             return schedules.missed_slots(conn, since=since, limit=limit)
 
     def events(self, name: str) -> Sequence[events.Event]:
-        """The trail of a schedule: who added, edited, paused it; what a deploy changed. Oldest first.
+        """Return the events of a schedule, oldest first.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
         found = self.get(name)
         with self._service.store.read() as conn:
             return events.of_job(conn, found.id)
 
     def leaders(self) -> dict[str, str]:
-        """Which worker decides now about the schedules of which task: task to the worker's id."""
+        """Return which worker leads now: task name to worker id."""
         self._service.make_readable()
         with self._service.store.read() as conn:
             held = leases.everyone(conn, self._service.store.now())
         return {name.removeprefix(PREFIX): holder for name, holder, _ in held if name.startswith(PREFIX)}
 
-    # -- steering ------------------------------------------------------------------------------------
+    # -- changing ------------------------------------------------------------------------------------
 
     def add(self, name: str, task: BoundTask | str, rule: Any, **options: Any) -> Schedule:
-        """Add a schedule at run time; words as in ``@jobs.schedule``, and ``actor=``, ``reason=``.
+        """Add a schedule at run time and return it.
 
-        Raises: InvalidSchedule, InvalidArguments, UnknownTask with what is wrong; Conflict when the name is taken.
+        Args:
+            name: of the schedule.
+            task: the task, or its name.
+            rule: as for ``@jobs.schedule``.
+            options: as for ``@jobs.schedule``; and ``tz=``, ``actor=``, ``reason=``.
+
+        Raises:
+            InvalidSchedule: if an option is not valid, or the schedule would never run.
+            InvalidArguments: if the task does not take the arguments.
+            UnknownTask: if there is no such task.
+            Conflict: if the name is taken.
         """
-        self._steering.add(name, task, rule, **options)
+        self._commands.add(name, task, rule, **options)
         return self.get(name)
 
     def edit(self, name: str, **changes: Any) -> Schedule:
-        """Change words of a schedule (``rule=`` with ``tz=``, ``args=``, ``overlap=``, …); and ``actor=``, ``reason=``.
+        """Change options of a schedule and return it.
 
-        What is changed of a declared schedule stays through deploys, and shows as its drift.
+        Edits of a declared schedule are kept through deploys and shown as ``drift``.
 
-        Raises: NotFound; InvalidSchedule, InvalidArguments when what came of it cannot be.
+        Args:
+            name: of the schedule.
+            changes: ``rule=`` (with ``tz=``), ``args=``, ``overlap=`` and so on; and ``actor=``, ``reason=``.
+
+        Raises:
+            NotFound: if there is no such schedule.
+            InvalidSchedule, InvalidArguments: if the changed schedule is not valid.
         """
-        self._steering.edit(name, **changes)
+        self._commands.edit(name, **changes)
         return self.get(name)
 
     def take_code(self, name: str, *, actor: str = "program", reason: str | None = None) -> Schedule:
-        """Let go of what was edited: what the program declares is in force again.
+        """Drop all edits, so that the schedule is as declared again.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if there is no such schedule.
         """
-        self._steering.take_code(name, actor=actor, reason=reason)
+        self._commands.take_code(name, actor=actor, reason=reason)
         return self.get(name)
 
     def pause(
         self, name: str, *, reason: str | None = None, until: datetime | None = None, actor: str = "program"
     ) -> Schedule:
-        """Run nothing until `resume`, or until a moment; its times are noted as missed and not made up for.
+        """Pause a schedule until `resume`, or until a moment. Planned times in the pause are missed and not caught up.
 
-        Raises: NotFound; Conflict when it does not go on; InvalidSchedule for an end without zone or in the past.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if the schedule is retired or finished.
+            InvalidSchedule: if ``until`` has no zone or is in the past.
         """
-        self._steering.pause(name, reason=reason, until=until, actor=actor)
+        self._commands.pause(name, reason=reason, until=until, actor=actor)
         return self.get(name)
 
     def resume(self, name: str, *, actor: str = "program", reason: str | None = None) -> Schedule:
-        """Go on with the next planned time.
+        """Resume a paused schedule at its next planned time.
 
-        Raises: NotFound; Conflict when it is not paused.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if it is not paused.
         """
-        self._steering.resume(name, actor=actor, reason=reason)
+        self._commands.resume(name, actor=actor, reason=reason)
         return self.get(name)
 
     def run_now(self, name: str, *, actor: str = "program", reason: str | None = None) -> Job:
-        """Submit its job now, beside its planned times; this moment is the job's slot and decides its period.
+        """Submit a job now, in addition to the planned times. This moment is the job's slot and decides its period.
 
-        Raises: NotFound; AlreadyActive when the run before goes on and the schedule allows no two, or the period has
-        an active job.
+        Raises:
+            NotFound: if there is no such schedule.
+            AlreadyActive: if the last job is active and ``overlap`` is not "allow", or the period has an active job.
         """
-        return self._steering.run_now(name, actor=actor, reason=reason)
+        return self._commands.run_now(name, actor=actor, reason=reason)
 
     def remove(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
-        """Remove a schedule and its slots; its jobs and its trail stay.
+        """Remove a schedule and its slots; its jobs and events stay.
 
-        Raises: NotFound; Conflict for one that the program declares: it would come back with the next worker.
+        Raises:
+            NotFound: if there is no such schedule.
+            Conflict: if the program declares it: the next worker would store it again.
         """
-        self._steering.remove(name, actor=actor, reason=reason)
+        self._commands.remove(name, actor=actor, reason=reason)
 
     # -- running them --------------------------------------------------------------------------------
 
     def scheduler(self, own: Callable[[], str] | None = None) -> Scheduler:
-        """A scheduler whose turns are called by hand: ``jobs.schedules.scheduler().run_once(now)``."""
+        """Return a scheduler whose turns the caller runs: ``jobs.schedules.scheduler().run_once(now)``."""
         identity = new_id()
         return Scheduler(self._service, own or (lambda: identity))
 
     def accompany(self, worker: Worker) -> Worker:
-        """Let a scheduler live beside this worker, as long as it lives.
+        """Run a scheduler beside this worker, as long as the worker runs. Return the worker.
 
-        Raises: InvalidOption for settings that cannot work together.
+        Raises:
+            InvalidOption: if ``scheduler_lease`` is too short.
         """
         life = worker.life
         if life is not None:
             scheduler = self.scheduler(lambda: life.id)
-            life.accompany(Beside(scheduler, self.sync))
+            life.accompany(SchedulerLoop(scheduler, self.sync))
         return worker

@@ -1,120 +1,146 @@
-"""From rows that are due to what is to be done about them: read, compared with the run before, and planned."""
+"""The state of one schedule: read from its row and compared with its last job, ready for the planner."""
 
 from __future__ import annotations
 
 import json
-import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.store import schedules
 
-from .definition import Definition
-from .planner import Plan, Standing, plan
+from .definition import ScheduleDefinition
+from .rules.rules import jittered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from jobtrail.job.task import Task, Tasks
     from jobtrail.store.schedules import ScheduleRow
 
     from .rules.rules import Rule
 
-_log = logging.getLogger("jobtrail.schedules")
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """Everything the planner needs to know about one schedule.
+
+    next_at: the first planned time that is not handled yet.
+    key: seed of the jitter, the id of the schedule.
+    active: id of the last job while that job has not ended.
+    held: ``next_at`` is already waiting for the active job.
+    paused: the schedule is paused now; paused_from and paused_until are the span of its last pause.
+    unknown: no process knew its task.
+    """
+
+    definition: ScheduleDefinition
+    rule: Rule
+    key: str
+    next_at: datetime
+    runs: int = 0
+    active: str | None = None
+    held: bool = False
+    paused: bool = False
+    paused_from: datetime | None = None
+    paused_until: datetime | None = None
+    unknown: bool = False
+
+    def due(self, planned: datetime) -> datetime:
+        """Return the moment at which a planned time runs: the time plus the jitter."""
+        return jittered(planned, self.definition.jitter, self.key)
+
+    def first_after(self, moment: datetime) -> datetime | None:
+        """Return the first planned time after a moment, or None when the schedule ends before it."""
+        return self.before_end(self.rule.next_after(moment))
+
+    def before_end(self, planned: datetime | None) -> datetime | None:
+        """Return a planned time, or None when it lies after ``ends_at``."""
+        ends = self.definition.ends_at
+        return None if planned is None or (ends is not None and planned > ends) else planned
 
 
-@dataclass(slots=True)
-class Due:
-    """A schedule that is due, and its plan. ``outcome``: how its last job ended, where that is news. ``pausing``: why it pauses now."""
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The last job of a schedule, as it affects the schedule now.
 
-    row: ScheduleRow
-    task: Task
-    definition: Definition
-    standing: Standing
-    plan: Plan
+    outcome: how the job ended, or None where that is already recorded or it has not ended.
+    failures: failed jobs in a row. pausing: why the schedule must pause because of them, or None.
+    """
+
     outcome: str | None
     failures: int
     pausing: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A schedule that cannot be read or planned, and why."""
-
-    row: ScheduleRow
-    why: str
+# -- reading a row -----------------------------------------------------------------------------------
 
 
-def definition_of(row: ScheduleRow) -> Definition:
-    """The definition as it is in force: as declared, with what a person changed.
+def definition_of(row: ScheduleRow) -> ScheduleDefinition:
+    """Return the definition in force: the declared one with the edits of a person.
 
-    Raises: InvalidSchedule, ValueError when what is stored cannot be read.
+    Raises:
+        InvalidSchedule, ValueError: if the stored JSON cannot be read.
     """
     return declared_of(row).with_changes(edits_of(row))
 
 
-def declared_of(row: ScheduleRow) -> Definition:
-    """The definition as declared.
+def declared_of(row: ScheduleRow) -> ScheduleDefinition:
+    """Return the definition as declared.
 
-    Raises: InvalidSchedule, ValueError when what is stored cannot be read.
+    Raises:
+        InvalidSchedule, ValueError: if the stored JSON cannot be read.
     """
-    return Definition.from_json(json.loads(row.definition))
+    return ScheduleDefinition.from_json(json.loads(row.definition))
 
 
 def edits_of(row: ScheduleRow) -> dict[str, Any]:
-    """What a person changed, as JSON values by word."""
+    """Return the options that a person changed, as JSON values."""
     changes: dict[str, Any] = json.loads(row.edits)["changes"] if row.edits else {}
     return changes
 
 
-def rule_of(definition: Definition, row: ScheduleRow) -> Rule:
-    """The rule, counted from where this schedule counts."""
+def rule_of(definition: ScheduleDefinition, row: ScheduleRow) -> Rule:
+    """Return the rule, counted from the anchor of this schedule."""
     return definition.rule.anchored(row.anchor)
 
 
-class Standings:
-    """Reads schedules; what was read once is read again only when it has changed."""
+class StateReader:
+    """Builds states from rows. A definition is parsed once for each version of its row."""
 
-    def __init__(self, tasks: Tasks) -> None:
-        self._tasks = tasks
-        self._known: dict[str, tuple[int, Definition, Rule]] = {}
+    def __init__(self) -> None:
+        self._parsed: dict[str, tuple[int, ScheduleDefinition, Rule]] = {}
 
-    def of(self, conn: Connection, rows: Sequence[ScheduleRow], now: datetime) -> tuple[list[Due], list[Broken]]:
-        """What is to be done about each of the rows; and those about which nothing can be."""
-        states = schedules.states_of_jobs(conn, [row.last_job for row in rows if row.last_job is not None])
-        due: list[Due] = []
-        broken: list[Broken] = []
-        for row in rows:
-            try:
-                due.append(self._one(conn, row, states, now))
-            except Exception as error:  # a bad row holds up no other one
-                broken.append(Broken(row, str(error) or type(error).__name__))
-        return due, broken
+    def definition_and_rule(self, row: ScheduleRow) -> tuple[ScheduleDefinition, Rule]:
+        """Return definition and anchored rule of a row.
 
-    def read(self, row: ScheduleRow) -> tuple[Definition, Rule]:
-        """Definition and rule of a row.
-
-        Raises: InvalidSchedule, ValueError when what is stored cannot be read.
+        Raises:
+            InvalidSchedule, ValueError: if the stored JSON cannot be read.
         """
-        known = self._known.get(row.id)
+        known = self._parsed.get(row.id)
         if known is None or known[0] != row.version:
             definition = definition_of(row)
-            known = self._known[row.id] = (row.version, definition, rule_of(definition, row))
+            known = self._parsed[row.id] = (row.version, definition, rule_of(definition, row))
         return known[1], known[2]
 
-    def _one(self, conn: Connection, row: ScheduleRow, states: Mapping[str, str], now: datetime) -> Due:
-        definition, rule = self.read(row)
-        status = states.get(row.last_job) if row.last_job is not None else None
-        outcome = status if row.last_outcome is None and status in schedules.ENDED else None
-        failures = failures_after(row, outcome)
-        limit = definition.pause_after_failures
-        if limit is not None and definition.overlap == "allow":
-            failures = schedules.failures_in_row(conn, row.id, limit, row.paused_until)
-        pausing = pause_reason(row, failures, limit)
-        standing = Standing(
+    def read(
+        self, conn: Connection, row: ScheduleRow, job_states: Mapping[str, str], now: datetime
+    ) -> tuple[ScheduleState, LastRun]:
+        """Return the state of a schedule and what its last job means for it.
+
+        Args:
+            conn: for the outcomes of earlier jobs, where they count.
+            row: the schedule.
+            job_states: status by job id, of the last jobs.
+            now: UTC.
+
+        Raises:
+            InvalidSchedule, ValueError: if the stored JSON cannot be read.
+        """
+        definition, rule = self.definition_and_rule(row)
+        status = job_states.get(row.last_job) if row.last_job is not None else None
+        last = self._last_run(conn, row, definition, status)
+        state = ScheduleState(
             definition=definition,
             rule=rule,
             key=row.id,
@@ -122,27 +148,37 @@ class Standings:
             runs=row.runs,
             active=row.last_job if status is not None and status not in schedules.ENDED else None,
             held=row.waits_for is not None,
-            paused=pausing is not None or _paused_now(row, now),
-            paused_from=row.paused_at if pausing is None else row.next_at,
-            paused_until=row.paused_until if pausing is None else None,
+            paused=last.pausing is not None or _is_paused(row, now),
+            paused_from=row.paused_at if last.pausing is None else row.next_at,
+            paused_until=row.paused_until if last.pausing is None else None,
             unknown=row.unknown_since is not None,
         )
-        return Due(row, self._tasks.get(row.task), definition, standing, plan(standing, now), outcome, failures, pausing)
+        return state, last
+
+    def _last_run(
+        self, conn: Connection, row: ScheduleRow, definition: ScheduleDefinition, status: str | None
+    ) -> LastRun:
+        outcome = status if row.last_outcome is None and status in schedules.ENDED else None
+        failures = failures_after(row, outcome)
+        limit = definition.pause_after_failures
+        if limit is not None and definition.overlap == "allow":
+            failures = schedules.failures_in_row(conn, row.id, limit, row.paused_until)
+        return LastRun(outcome, failures, pause_reason(row, failures, limit))
 
 
 def failures_after(row: ScheduleRow, outcome: str | None) -> int:
-    """Failures in a row, when the last job ended so."""
+    """Return the number of failures in a row once the last job ended with ``outcome``."""
     if outcome == "failed":
         return row.failures_in_row + 1
     return 0 if outcome in {"completed", "partial"} else row.failures_in_row
 
 
 def pause_reason(row: ScheduleRow, failures: int, limit: int | None) -> str | None:
-    """Why a schedule that goes on is to pause."""
+    """Return why an active schedule must pause, or None."""
     if limit is None or failures < limit or row.state != schedules.ACTIVE:
         return None
     return f"{failures} failures in a row"
 
 
-def _paused_now(row: ScheduleRow, now: datetime) -> bool:
+def _is_paused(row: ScheduleRow, now: datetime) -> bool:
     return row.state == schedules.PAUSED and (row.paused_until is None or now < row.paused_until)

@@ -1,4 +1,4 @@
-"""What is declared, compared with what is stored: only differences are written, and no next time or pause is lost."""
+"""Sync: compare declared schedules with stored ones and write only the differences; next times and pauses stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.store import events, schedules
 
 from .definition import DEFAULTS
-from .initial_position import moved, new_row
+from .initial_position import new_row, position_after_change
 from .maintenance import QUARANTINE, RESUMED
 from .state import declared_of, edits_of
 from .view import masked_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
     from jobtrail.store.schedules import ScheduleRow
 
-    from .definition import Definition
+    from .definition import ScheduleDefinition
 
 PERSON = "person"
 DEPLOY = "program"
@@ -35,24 +35,27 @@ _log = logging.getLogger("jobtrail.schedules")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """A schedule as the program has it; ``origin`` is code, settings, celery or plugin:NAME. secret: what its task hides."""
+class DeclaredSchedule:
+    """A schedule as the program declares it.
+
+    origin: code, settings, celery or plugin:NAME. secret: names of the arguments that its task masks.
+    """
 
     name: str
     task: str
-    definition: Definition
+    definition: ScheduleDefinition
     origin: str
     secret: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
-        """The definition as it is stored."""
+        """Return the definition as stored: JSON with sorted keys."""
         return json.dumps(self.definition.to_json(), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What is written about a stored schedule, and the line in its trail."""
+class ScheduleChange:
+    """The columns to write to a stored schedule, and the event for it."""
 
     row: ScheduleRow
     values: Mapping[str, Any]
@@ -61,29 +64,35 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
-    """New schedules, changes of stored ones, and what somebody should know."""
+class ScheduleDifferences:
+    """New schedules, changes of stored ones, and warnings for the log."""
 
     new: tuple[ScheduleRow, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScheduleChange, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Is there anything to write?"""
+        """Return whether there is anything to write."""
         return bool(self.new or self.changes)
 
 
 def differences(
-    stored: Iterable[ScheduleRow], declared: Iterable[Declared], knows: Callable[[str], bool], now: datetime
-) -> Differences:
-    """What has to be written so that the store has what is declared.
+    stored: Iterable[ScheduleRow], declared: Iterable[DeclaredSchedule], knows: Callable[[str], bool], now: datetime
+) -> ScheduleDifferences:
+    """Return what must be written so that the store has what is declared.
 
-    A stored schedule that is not declared is retired only where its task is known (``knows``): a process that lacks
-    the task cannot tell what was removed from what it has not loaded.
+    A stored schedule that is not declared is retired only if its task is known: a process that lacks the task cannot
+    tell a removed schedule from one in a module it has not loaded.
+
+    Args:
+        stored: all rows.
+        declared: the schedules of this program.
+        knows: returns whether this program has a task of that name.
+        now: UTC.
     """
     rows = {row.name: row for row in stored}
     new: list[ScheduleRow] = []
-    changes: list[Change] = []
+    changes: list[ScheduleChange] = []
     warnings: list[str] = []
     names = set()
     for one in declared:
@@ -96,75 +105,76 @@ def differences(
         else:
             changes += _changed(row, one, now)
     changes += [_retired(row) for row in rows.values() if row.name not in names and _is_gone(row, knows)]
-    return Differences(tuple(new), tuple(changes), tuple(warnings))
+    return ScheduleDifferences(tuple(new), tuple(changes), tuple(warnings))
 
 
 def _is_gone(row: ScheduleRow, knows: Callable[[str], bool]) -> bool:
     return row.origin != PERSON and row.state in {schedules.ACTIVE, schedules.PAUSED} and knows(row.task)
 
 
-def _retired(row: ScheduleRow) -> Change:
+def _retired(row: ScheduleRow) -> ScheduleChange:
     values = {"state": schedules.RETIRED, "next_at": None, "due_at": None, "waits_for": None, "unknown_since": None}
-    return Change(row, values, "schedule_retired", {})
+    return ScheduleChange(row, values, "schedule_retired", {})
 
 
-def _changed(row: ScheduleRow, one: Declared, now: datetime) -> list[Change]:
-    """At most one change of a stored schedule that is declared."""
+def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[ScheduleChange]:
+    """Return the change of a stored schedule that is declared, at most one."""
     back = row.state == schedules.RETIRED
     if not back and (row.definition, row.task, row.origin) == (one.text, one.task, one.origin):
         return []
     before, edits = _read(row)
     if row.origin == PERSON and before is not None:
-        edits = _beside(before.to_json(), one.definition.to_json())
+        edits = _as_edits(before.to_json(), one.definition.to_json())
     left = {name: value for name, value in edits.items() if value != one.definition.to_json().get(name, DEFAULTS[name])}
     after = one.definition.with_changes(left)
     in_force = before.with_changes(edits) if before is not None and row.origin != PERSON else before
     values: dict[str, Any] = {"definition": one.text, "task": one.task, "origin": one.origin}
-    values |= {"edits": _edited(row, left), **moved(row, in_force, after, now)}
+    values |= {"edits": _edited(row, left), **position_after_change(row, in_force, after, now)}
     if (row.paused_reason or "").startswith(QUARANTINE):
         values = {**RESUMED, "paused_at": None, "paused_until": None, "due_at": row.next_at, **values}
     detail = {} if row.definition == one.text else {"before": shown(row.definition, one.secret), "after": shown(one.text, one.secret)}
-    return [Change(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
+    return [ScheduleChange(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
 
 
 def shown(text: str, marked: frozenset[str]) -> Any:
-    """A stored definition for the trail, with secrets masked."""
+    """Return a stored definition for an event, with secrets masked."""
     try:
         return masked_words(json.loads(text), marked)
     except (ValueError, AttributeError):
         return None
 
 
-def _read(row: ScheduleRow) -> tuple[Definition | None, dict[str, Any]]:
+def _read(row: ScheduleRow) -> tuple[ScheduleDefinition | None, dict[str, Any]]:
     try:
         return declared_of(row), edits_of(row)
     except (ValueError, KeyError, TypeError):
-        return None, {}  # it is written anew
+        return None, {}  # an unreadable row is overwritten
 
 
-def _beside(his: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person had made himself, as changes of what the program declares now."""
-    words = {*his, *ours}
-    return {name: his.get(name, DEFAULTS[name]) for name in words if his.get(name) != ours.get(name)}
+def _as_edits(stored: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a person's own schedule as edits of what the program declares now."""
+    words = {*stored, *declared}
+    return {name: stored.get(name, DEFAULTS[name]) for name in words if stored.get(name) != declared.get(name)}
 
 
 def _edited(row: ScheduleRow, left: Mapping[str, Any]) -> str | None:
     if not left:
         return None
-    told = json.loads(row.edits) if row.edits else {"by": PERSON, "at": row.created_at.isoformat()}
-    return json.dumps({**told, "changes": dict(left)})
+    stored = json.loads(row.edits) if row.edits else {"by": PERSON, "at": row.created_at.isoformat()}
+    return json.dumps({**stored, "changes": dict(left)})
 
 
 # -- writing -----------------------------------------------------------------------------------------
 
 
-def sync(store: Store, declared: Iterable[Declared], knows: Callable[[str], bool], now: datetime) -> Differences:
-    """Write the differences; several processes may do it at once. What was written.
+def sync(store: Store, declared: Iterable[DeclaredSchedule], knows: Callable[[str], bool], now: datetime) -> ScheduleDifferences:
+    """Write the differences and return them. Several processes may do it at once.
 
-    Raises: StoreUnavailable.
+    Raises:
+        StoreUnavailable: if the database is away.
     """
     given = list(declared)
-    found = Differences()
+    found = ScheduleDifferences()
     for _ in range(TRIES):
         with store.read() as conn:
             found = differences(schedules.everyone(conn), given, knows, now)
@@ -175,16 +185,16 @@ def sync(store: Store, declared: Iterable[Declared], knows: Callable[[str], bool
     return found
 
 
-def _write(store: Store, found: Differences, now: datetime, conn: Connection) -> bool:
-    """False where another process was quicker with some of it: then the rest is looked at anew."""
+def _write(store: Store, found: ScheduleDifferences, now: datetime, conn: Connection) -> bool:
+    """Return False where another process wrote some of it first; then the caller compares again."""
     stored = schedules.add(conn, store.dialect, found.new)
     written = [one for one in found.changes if schedules.change(conn, one.row, now, one.values)]
-    lines = [_line(row, now, "schedule_added", {}) for row in found.new if row.id in stored]
-    lines += [_line(one.row, now, one.event, one.detail) for one in written]
+    lines = [_event(row, now, "schedule_added", {}) for row in found.new if row.id in stored]
+    lines += [_event(one.row, now, one.event, one.detail) for one in written]
     events.append(conn, store.dialect, lines)
     store.wake.need(SCHEDULES)
     return len(stored) == len(found.new) and len(written) == len(found.changes)
 
 
-def _line(row: ScheduleRow, now: datetime, name: str, detail: Mapping[str, Any]) -> tuple[Any, ...]:
+def _event(row: ScheduleRow, now: datetime, name: str, detail: Mapping[str, Any]) -> tuple[Any, ...]:
     return events.note(row.id, now, name, actor=DEPLOY, detail={"schedule": row.name, **detail})

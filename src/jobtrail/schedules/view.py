@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.job.masking import masked
 
 from .definition import DEFAULTS
-from .planner import Standing, first_after
 from .rules.wording import words
-from .state import declared_of, edits_of, rule_of
+from .state import ScheduleState, declared_of, edits_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from jobtrail.store.schedules import ScheduleRow
 
-    from .definition import Definition
+    from .definition import ScheduleDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Schedule:
     """
 
     row: ScheduleRow
-    definition: Definition | None
+    definition: ScheduleDefinition | None
     drift: Edited | None
     last_status: str | None
     problem: str | None = None
@@ -89,13 +88,13 @@ class Schedule:
         row = self.row
         if self.definition is None or row.next_at is None:
             return
-        standing = Standing(self.definition, rule_of(self.definition, row), row.id, row.next_at)
+        state = ScheduleState(self.definition, rule_of(self.definition, row), row.id, row.next_at)
         most = self.definition.max_runs
         left = count if most is None else min(count, most - row.runs)
-        at: datetime | None = row.next_at if row.next_at > now else first_after(standing, now)
+        at: datetime | None = row.next_at if row.next_at > now else state.first_after(now)
         while at is not None and left > 0:
             yield at
-            at, left = first_after(standing, at), left - 1
+            at, left = state.first_after(at), left - 1
 
     def told(self, marked: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The words in force as JSON values, with secrets masked; ``marked``: what its task calls secret."""
@@ -127,7 +126,7 @@ def view(row: ScheduleRow, last_status: str | None) -> Schedule:
     return Schedule(row, in_force, _drift(row, declared, edits), last_status)
 
 
-def _drift(row: ScheduleRow, declared: Definition, edits: Mapping[str, Any]) -> Edited | None:
+def _drift(row: ScheduleRow, declared: ScheduleDefinition, edits: Mapping[str, Any]) -> Edited | None:
     if not edits:
         return None
     told = json.loads(row.edits or "{}")
