@@ -35,7 +35,7 @@ def who(ctx: Context, *, word: str = "x"):
 @task()
 def about(ctx: Context):
     file = ctx.file.name if ctx.file else None
-    return [ctx.job, ctx.source, str(ctx.period), file, ctx.max_attempts, ctx.run_no]
+    return [ctx.job_id, ctx.source, str(ctx.period), file, ctx.max_attempts, ctx.run_no]
 
 
 @task()

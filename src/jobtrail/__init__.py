@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import JobTrail
-    from .commands.handles import BoundTask, Job
+    from .commands.job_handle import Job
+    from .commands.task_handle import BoundTask
     from .errors import (
         AlreadyActive,
         AlreadyAnswered,
@@ -55,7 +56,8 @@ __version__ = "0.1.0"
 _HOMES = {
     ".app": ("JobTrail",),
     ".runtime.context": ("AsyncContext", "Context"),
-    ".commands.handles": ("BoundTask", "Job"),
+    ".commands.job_handle": ("Job",),
+    ".commands.task_handle": ("BoundTask",),
     ".errors": (
         "AlreadyActive",
         "AlreadyAnswered",

@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
-from .commands.handles import BoundTask, Job
+from .commands.job_handle import Job
 from .commands.service import Service
 from .commands.successors import Next
+from .commands.task_handle import BoundTask
 from .config import Settings, database_url
 from .job.task import Task, Tasks
 from .overrides import read as _read_overrides

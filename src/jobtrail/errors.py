@@ -1,39 +1,39 @@
-"""Every error of jobtrail, as a tree: each class says in one sentence what went wrong.
+"""All errors of jobtrail, as a tree with one sentence for each class.
 
 JobTrailError
-├── UsageError (also ValueError)      the caller asked for something that cannot be
-│   ├── AnswerRefused                 an answer that does not fit its question; ``errors`` says where
-│   ├── InvalidArguments              arguments that do not fit the task or are not JSON
-│   ├── InvalidFile                   an input file that is missing, growing, unreadable
-│   ├── InvalidFilter                 a search text that does not follow the grammar
-│   ├── InvalidOption                 an option of a task, a policy or a job
-│   ├── InvalidPeriod                 a period that is no span of time
-│   ├── InvalidSchedule               a rule of time, or what a schedule says of it
-│   ├── TooLarge                      a payload above its limit
-│   └── UnknownTask                   a task name that nobody registered
-├── Conflict                          the state of the store forbids it now
-│   ├── AlreadyActive                 the unit has an active job (its id is told)
+├── UsageError (also ValueError)      an argument or option is not valid
+│   ├── AnswerRefused                 the answer does not fit its question; ``errors`` says where
+│   ├── InvalidArguments              arguments do not fit the task or are not JSON
+│   ├── InvalidFile                   the input file is missing, still growing or unreadable
+│   ├── InvalidFilter                 the filter text does not follow the grammar
+│   ├── InvalidOption                 an option of a task, a policy or a job is not valid
+│   ├── InvalidPeriod                 the value is not a span of time
+│   ├── InvalidSchedule               a time rule or an option of a schedule is not valid
+│   ├── TooLarge                      a payload exceeds its limit
+│   └── UnknownTask                   no task of this name is registered
+├── Conflict                          the stored state does not allow the operation now
+│   ├── AlreadyActive                 the unit has an active job; ``job_id`` names it
 │   ├── AlreadyDone                   the unit is complete and ``if_done="raise"``
-│   ├── AlreadyAnswered               somebody else has answered the question (who and when is told)
-│   ├── IdempotencyConflict           the key belongs to another payload
-│   ├── QuestionClosed                nobody waits for the answer any more: its time is over, or its job has ended
-│   └── IllegalMove                   the job's state does not allow the move
-├── NotFound                          no job, item or unit of that name
-├── JobFailed                         ``result()`` of a job that did not succeed
-├── ResultTimeout (also TimeoutError) ``result()`` waited and the job still goes on
-├── InputChanged                      the file is not the one that was submitted
-├── ProcessDied                       the child process that ran the body ended before it
-├── StepError                         a step whose result cannot be kept
+│   ├── AlreadyAnswered               the question has an answer; ``actor`` and ``at`` say whose
+│   ├── IdempotencyConflict           the key was used with another payload
+│   ├── QuestionClosed                the deadline of the question has passed, or its job has ended
+│   └── IllegalMove                   the state of the job does not allow the change
+├── NotFound                          no job, item, unit, schedule or group has this name
+├── JobFailed                         ``result()`` of a job that failed or was cancelled
+├── ResultTimeout (also TimeoutError) ``result()`` waited and the job is still active
+├── InputChanged                      the file differs from the submitted one
+├── ProcessDied                       the child process ended before the task function returned
+├── StepError                         the result of a step cannot be stored
 └── StoreError                        the database
-    ├── StoreUnavailable              cannot be reached, locked, read-only
-    ├── TooSlow                       a search was given up at its time limit
-    └── SchemaMismatch                older or newer than this program
+    ├── StoreUnavailable              not reachable, locked or read-only
+    ├── TooSlow                       a search exceeded its time limit
+    └── SchemaMismatch                the schema is older or newer than this program
 
-RetryableError, PermanentError        raised by a task's body as an instruction
-└── TooManyFailedItems                raised into a body whose items fail too often
-JobSignal (BaseException)             leaves a body that stops, retries or asks
+RetryableError, PermanentError        raised by a task function as an instruction
+└── TooManyFailedItems                raised in a task function whose items fail too often
+JobSignal (BaseException)             leaves a task function that stops, retries or asks
 ├── RetrySignal                       ``ctx.request_retry()``
-├── AskSignal                         ``ctx.ask()`` where there is no answer yet
+├── AskSignal                         ``ctx.ask()`` without an answer yet
 └── StopSignal                        the job was asked to stop
 """
 
@@ -43,15 +43,15 @@ from typing import Any
 
 
 class JobTrailError(Exception):
-    """Base of all errors that jobtrail raises to its callers."""
+    """Base class of the errors that jobtrail raises."""
 
 
 class UsageError(JobTrailError, ValueError):
-    """The caller asked for something that cannot be; nothing was stored."""
+    """An argument or option is not valid; nothing was stored."""
 
 
 class AnswerRefused(UsageError):
-    """The answer does not fit the question; ``errors`` holds a sentence for each field (``$.rows[2].price``)."""
+    """The answer does not fit the question; ``errors`` has one sentence for each path (``$.rows[2].price``)."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         told = [f"{'it' if path == '$' else path} {sentence}" for path, sentence in list(errors.items())[:5]]
@@ -65,7 +65,7 @@ class AnswerRefused(UsageError):
 
 
 class InvalidArguments(UsageError):
-    """Arguments do not fit the task's signature, or are not JSON at ``path``."""
+    """Arguments do not fit the signature of the task, or are not JSON at ``path``."""
 
     def __init__(self, message: str, path: str | None = None) -> None:
         super().__init__(message)
@@ -77,23 +77,23 @@ class InvalidFile(UsageError):
 
 
 class InvalidFilter(UsageError):
-    """The search text does not follow the filter grammar."""
+    """The filter text does not follow the grammar."""
 
 
 class InvalidOption(UsageError):
-    """An option of a task, a policy or a job has a value that cannot be used."""
+    """An option of a task, a policy or a job is not known or has a value that is not valid."""
 
 
 class InvalidPeriod(UsageError):
-    """The text is no period."""
+    """The value is not a span of time."""
 
 
 class InvalidSchedule(UsageError):
-    """The rule of time, or another option of a schedule, cannot be used."""
+    """The time rule or another option of a schedule is not valid."""
 
 
 class TooLarge(UsageError):
-    """The payload is above its limit."""
+    """The payload exceeds its limit; the message has both sizes."""
 
 
 class UnknownTask(UsageError):
@@ -101,7 +101,7 @@ class UnknownTask(UsageError):
 
 
 class Conflict(JobTrailError):
-    """The state of the store forbids it now; ``job_id`` names the job in the way, where there is one."""
+    """The stored state does not allow the operation now; ``job_id`` names the job in the way, if there is one."""
 
     def __init__(self, message: str, job_id: str | None = None) -> None:
         super().__init__(message)
@@ -109,15 +109,15 @@ class Conflict(JobTrailError):
 
 
 class AlreadyActive(Conflict):
-    """The unit has an active job."""
+    """The unit has an active job; ``job_id`` names it."""
 
 
 class AlreadyDone(Conflict):
-    """The unit is complete already."""
+    """The unit is already complete; ``job_id`` names the job that completed it."""
 
 
 class AlreadyAnswered(Conflict):
-    """Somebody else has answered the question; ``actor`` and ``at`` (UTC) tell who and when."""
+    """The question has an answer already; ``actor`` and ``at`` (UTC) say who gave it and when."""
 
     def __init__(self, message: str, job_id: str | None = None, *, actor: str | None = None, at: Any = None) -> None:
         super().__init__(message, job_id)
@@ -126,7 +126,7 @@ class AlreadyAnswered(Conflict):
 
 
 class QuestionClosed(Conflict):
-    """Nobody waits for the answer any more: the question's time is over, or its job has ended."""
+    """The deadline of the question has passed, or its job has ended."""
 
 
 class IdempotencyConflict(Conflict):
@@ -134,15 +134,15 @@ class IdempotencyConflict(Conflict):
 
 
 class IllegalMove(Conflict):
-    """The job's state does not allow this move."""
+    """The state of the job does not allow this change."""
 
 
 class NotFound(JobTrailError, LookupError):
-    """There is no such job."""
+    """No job, item, unit, schedule or group has this name."""
 
 
 class JobFailed(JobTrailError):
-    """The job ended without success; ``job_id`` and ``status`` tell which and how."""
+    """The job failed or was cancelled; ``job_id`` and ``status`` say which and how."""
 
     def __init__(self, message: str, job_id: str, status: str) -> None:
         super().__init__(message)
@@ -151,39 +151,49 @@ class JobFailed(JobTrailError):
 
 
 class ResultTimeout(JobTrailError, TimeoutError):
-    """The wait is over and the job is still going on."""
+    """The job is still active after the time limit of the wait."""
 
 
 class InputChanged(JobTrailError):
-    """The input file's content is not the one that was submitted."""
+    """The content of the input file differs from the submitted one."""
 
 
 class ProcessDied(JobTrailError):
-    """The child process of a task with ``executor="process"`` ended before the body did; the message says how."""
+    """The child process of a task with ``executor="process"`` ended before the task function returned; the message says how."""
 
 
 class StepError(JobTrailError):
-    """A step's result cannot be kept, so it could not be given back."""
+    """The result of a step cannot be stored as JSON, so the next run could not use it."""
 
 
 class StoreError(JobTrailError):
-    """Something is wrong with the database."""
+    """Base class of database errors."""
 
 
 class StoreUnavailable(StoreError):
-    """The database cannot be reached or written now."""
+    """The database is not reachable, locked or read-only; try again later."""
 
 
 class TooSlow(StoreError):
-    """A search was given up at its time limit; a narrower filter finds its way sooner."""
+    """A search exceeded its time limit; use a narrower filter."""
 
 
 class SchemaMismatch(StoreError):
-    """The database's schema is older or newer than this program."""
+    """The database schema is older or newer than this program."""
 
 
 class RetryableError(Exception):
-    """Raised by a body: this attempt failed, try again after ``delay`` seconds (default: the task's policy)."""
+    """Raised by a task function: this attempt failed; try again.
+
+    Args:
+        message: Reason, shown with the attempt.
+        delay: Seconds until the next attempt; default: the retry policy of the task.
+
+    Example:
+        ```python
+        raise RetryableError("the server is busy", delay=30)
+        ```
+    """
 
     def __init__(self, message: str = "", *, delay: float | None = None) -> None:
         super().__init__(message)
@@ -191,19 +201,19 @@ class RetryableError(Exception):
 
 
 class PermanentError(Exception):
-    """Raised by a body: trying again cannot help."""
+    """Raised by a task function: the job fails without another attempt."""
 
 
 class TooManyFailedItems(PermanentError):
-    """More items failed than ``max_failed_items`` allows, so the body was stopped."""
+    """More items failed than ``max_failed_items`` allows; the task function was stopped."""
 
 
 class JobSignal(BaseException):
-    """Base of what leaves a body on jobtrail's own behalf; it passes ``except Exception``."""
+    """Base class of the signals that leave a task function; ``except Exception`` does not catch them."""
 
 
 class RetrySignal(JobSignal):
-    """``ctx.request_retry()``: end this attempt, try again after ``delay`` seconds."""
+    """``ctx.request_retry()``: end this attempt and try again after ``delay`` seconds."""
 
     def __init__(self, delay: float | None, reason: str | None) -> None:
         super().__init__(reason or "the body asked for a retry")
@@ -212,7 +222,7 @@ class RetrySignal(JobSignal):
 
 
 class AskSignal(JobSignal):
-    """``ctx.ask()``: leave the slot until a person has answered; ``question`` says what is asked."""
+    """``ctx.ask()``: release the slot until a person has answered; ``question`` is the question."""
 
     def __init__(self, question: Any) -> None:
         super().__init__(f"the job asks: {question.name}")
@@ -220,7 +230,7 @@ class AskSignal(JobSignal):
 
 
 class StopSignal(JobSignal):
-    """Leaves a body that was asked to stop (cancel, timeout, stall, an overtaken run)."""
+    """Leaves a task function that was asked to stop (cancel, timeout, stall, a newer run)."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(f"the job was asked to stop: {cause}")

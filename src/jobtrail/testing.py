@@ -27,12 +27,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .job.period import Period
 from .recovery.upkeep import Upkeep
 from .worker import fault_injection
 
 if TYPE_CHECKING:
     from .app import JobTrail
-    from .commands.handles import BoundTask, Job
+    from .commands.job_handle import Job
+    from .commands.task_handle import BoundTask
 
 
 class MovableClock:
@@ -194,12 +196,12 @@ def assert_enqueued(
     """
     name = task if isinstance(task, str) else task.name
     found = jobs.find(f"task:{name}", limit=1000)
+    expected = {**fields, "period": Period.parse(fields["period"])} if fields.get("period") else fields
     for job in found:
-        row, arguments = job.row, job.arguments
-        fits = all(getattr(row, field) == value for field, value in fields.items())
-        if fits and all(arguments.get(key) == value for key, value in (args or {}).items()):
+        fits = all(getattr(job, field) == value for field, value in expected.items())
+        if fits and all(job.arguments.get(key) == value for key, value in (args or {}).items()):
             return job
-    there = "\n".join(f"  {job.row.status} {job.row.source} {job.row.period} {job.arguments}" for job in found[:20])
+    there = "\n".join(f"  {job.status} {job.source} {job.period} {job.arguments}" for job in found[:20])
     message = f"no job of '{name}' has {fields or ''} and the arguments {dict(args or {})}; there are:\n{there or '  none'}"
     raise AssertionError(message)
 

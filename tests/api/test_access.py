@@ -120,7 +120,7 @@ def test_what_a_viewer_may_not_do_is_said_on_the_page(app_jobs, seen_as):
 def test_a_token_opens_from_anywhere_with_its_role_and_is_named_in_the_trail(app_jobs, clients, token):
     client = clients(address=FAR, headers={})
     answer = client.post("/api/jobs", json={"task": "add", "args": {"a": 1}}, headers=bearer(token(name="ci")))
-    assert app_jobs.get(answer.json()["job"]["id"]).row.actor == "token:ci"
+    assert app_jobs.get(answer.json()["job"]["id"]).actor == "token:ci"
     problem(client.post("/api/jobs", json={"task": "add"}, headers=bearer(token("viewer"))), 403, "role-needed")
 
 

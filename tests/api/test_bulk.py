@@ -125,7 +125,7 @@ def test_each_is_run_again_once_and_linked_and_another_press_skips_it(app_jobs, 
     drain(app_jobs)
     for source in sources:
         (new,) = app_jobs.find(f"rerun_of:{source.id}")
-        assert (new.row.parent, new.row.actor, new.row.mode) == (made, "person:local", "full")
+        assert (new.parent, new.actor, new.mode) == (made, "person:local", "full")
     shown = preview(client, action="rerun", mode="full", ids=[source.id for source in sources])
     assert (shown["acts"], shown["skipped"][0]["reason"]) == (0, "was run again already")
     problem(start(client, shown, action="rerun", mode="full", ids=[source.id for source in sources]), 409)

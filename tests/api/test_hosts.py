@@ -54,7 +54,7 @@ def test_inside_fastapi_with_its_own_login(app_jobs):
         here = {**OURS, "Origin": "https://shop.example"}
         job_id = browser.post("/jobs/api/jobs", json=SUBMIT, headers=here).json()["job"]["id"]
         until("the host's worker has run it", lambda: browser.get(f"/jobs/api/jobs/{job_id}").json()["status"] == "completed")
-        assert app_jobs.get(job_id).row.actor == "person:ann"
+        assert app_jobs.get(job_id).actor == "person:ann"
         problem(browser.post("/jobs/api/jobs", json=SUBMIT, headers={**OURS, "Origin": "https://evil.example"}), 403)
         browser.post("/enter", params={"name": "bob"})
         problem(browser.post("/jobs/api/jobs", json=SUBMIT, headers=here), 403, "role-needed")
@@ -163,7 +163,7 @@ def test_beside_django_with_its_users(app_jobs, django):
     assert client.get("/jobs/api/me", headers=root).json()["role"] == "admin"
     made = client.post("/jobs/api/jobs", json=SUBMIT, headers={**ann, "Origin": "https://shop.example"})
     drain(app_jobs)
-    assert app_jobs.get(made.json()["job"]["id"]).row.actor == "person:ann"
+    assert app_jobs.get(made.json()["job"]["id"]).actor == "person:ann"
     problem(client.get("/jobs/api/jobs", headers=bob), 401)  # a customer is nobody here
     User.objects.filter(username="ann").update(is_active=False)
     problem(client.get("/jobs/api/jobs", headers=ann), 401)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from api_app import problem
 
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.job.masking import MASK
 from jobtrail.testing import drain
 
@@ -155,7 +156,7 @@ def test_what_is_offered_is_what_is_done(app_jobs, client):
         for name, (path, body) in ways.items():
             offered = actions(client.get(f"/api/jobs/{job.id}").json())[name]["allowed"]
             answer = client.post(f"/api/jobs/{job.id}/{path}", json=body)
-            assert (answer.status_code < 300) is offered, (job.row.task, name, answer.text)
+            assert (answer.status_code < 300) is offered, (job.task, name, answer.text)
 
 
 def test_a_page_that_has_not_changed_is_not_sent_again(app_jobs, client):
@@ -187,7 +188,7 @@ def test_a_job_is_submitted_with_who_and_why(app_jobs, client):
         "labels": {"tenant": "acme"}, "reason": "asked by mail",
     })  # fmt: skip
     assert answer.status_code == 201
-    row = app_jobs.get(answer.json()["job"]["id"]).row
+    row = stored_row(app_jobs.get(answer.json()["job"]["id"]))
     assert answer.headers["location"] == f"jobs/{row.id}"
     assert (row.actor, row.reason, row.source, row.period, row.priority) == ("person:local", "asked by mail", "shop", "2013-02", 2)
     assert json.loads(row.labels) == {"tenant": "acme"}
@@ -277,7 +278,7 @@ def test_a_rerun_with_changed_arguments_keeps_what_is_masked(app_jobs, client):
     assert stored.arguments == {
         "message": "y", "password": SECRET, "dsn": URL, "deep": {"api_key": SECRET, "list": [{"token": SECRET}, 3]}, "pin": 77,
     }  # fmt: skip
-    assert (stored.row.rerun_of, stored.row.reason, stored.row.actor) == (job.id, "corrected", "person:local")
+    assert (stored.rerun_of, stored.reason, stored.actor) == (job.id, "corrected", "person:local")
 
 
 @pytest.mark.parametrize("moved", [{"note": MASK}, {"dsn": "postgresql://u:***@elsewhere/db"}, {"deep": {"x": [MASK]}}])

@@ -64,7 +64,7 @@ def test_it_is_paused_resumed_and_run_now_and_each_is_in_its_trail(app_jobs, cli
     assert client.post("/api/schedules/nightly/resume", json={}).json()["state"] == "active"
     problem(client.post("/api/schedules/nightly/resume", json={}), 409, "conflict")
     job = app_jobs.get(client.post("/api/schedules/nightly/run-now", json={"reason": "now"}).json()["job"])
-    assert (job.row.actor, job.row.reason) == ("person:local", "now")
+    assert (job.actor, job.reason) == ("person:local", "now")
     told = problem(client.post("/api/schedules/nightly/run-now", json={}), 409, "already-active")
     assert told["job"] == job.id
     drain(app_jobs)

@@ -90,7 +90,7 @@ def test_one_unit_tells_its_jobs_newest_first_and_files_are_listed(app_jobs, cli
     path.write_text("a,b\n")
     read = app_jobs.task_named("read").using(file=path).enqueue()
     drain(app_jobs)
-    told = client.get(f"/api/units/{job.row.unit}").json()
+    told = client.get(f"/api/units/{job.unit}").json()
     assert (told["task"], told["unit"]["state"], [one["id"] for one in told["jobs"]]) == ("load", "complete", [again.id, job.id])
     (file,) = client.get("/api/units/files?task=read").json()["files"]
     assert (file["job"], file["period"], len(file["sha256"]), file["text"]) == (read.id, None, 64, "read planes.csv")
@@ -143,7 +143,7 @@ def test_a_range_is_shown_first_and_then_filled_by_a_tracked_job_once(app_jobs, 
     assert again.json() == {"job": made.json()["job"], "created": False}
     problem(client.post("/api/units/backfill", json={**RANGE, "parallel": 3}), 409, "already-active")
     job = app_jobs.get(made.json()["job"])
-    assert (job.row.actor, job.row.reason) == ("person:local", "the source is back")
+    assert (job.actor, job.reason) == ("person:local", "the source is back")
     drain(app_jobs, delayed=True)
     assert [cell["column"] for cell in shown(client)["rows"][0]["cells"]] == [0, 1, 2, 3]
 

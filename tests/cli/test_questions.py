@@ -376,7 +376,7 @@ def test_show_tells_of_groups(jt: Command) -> None:
     app = make()
     members = [(app.task_named("load"), {}), (app.task_named("pick"), {})]
     group = app.group(members, then=app.task_named("alert"), name="night")
-    first, second = (job.id for job in group.jobs)
+    first, second = (job.id for job in group.jobs())
     app.close()
     run_due(jt)
     told = jt("show", first).out

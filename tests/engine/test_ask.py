@@ -12,6 +12,7 @@ from trails import event, names
 
 from jobtrail import Context
 from jobtrail.commands.answers import expire
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.errors import AlreadyAnswered, AnswerRefused, NotFound, QuestionClosed
 from jobtrail.job.model import Status
 from jobtrail.store import jobs as store_jobs
@@ -44,7 +45,7 @@ def test_a_job_that_asks_holds_no_slot_and_goes_on_with_the_answer(jobs):
 
     job = load.enqueue()
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert row.status is Status.AWAITING_INPUT
     assert (row.attempt, row.run_no) == (0, 1), "asking is no attempt"
     assert job.item_counts() == {"ok": 2, "failed": 0, "skipped": 0}, "finished items stay while it waits"
@@ -52,7 +53,7 @@ def test_a_job_that_asks_holds_no_slot_and_goes_on_with_the_answer(jobs):
     job.answer({"column": "when"}, actor="ann", reason="I looked")
     drain(jobs)
     assert job.result() == {"column": "when", "skip": 0}
-    assert job.refresh().row.attempt == 1
+    assert job.refresh().attempt == 1
     assert done == ["downloaded", "a", "b"], "steps and items before the question are not repeated"
     assert names(job) == ["asked", "answered"]
     assert (event(job, "answered").actor, event(job, "answered").reason) == ("ann", "I looked")
@@ -427,7 +428,7 @@ def test_questions_go_with_their_jobs(make_jobs):
 def test_a_job_that_was_cancelled_meanwhile_asks_nothing(jobs):
     @jobs.task
     def load(ctx: Context):
-        jobs.get(ctx.job).cancel()
+        jobs.get(ctx.job_id).cancel()
         return ctx.ask("many", "How many?", int)
 
     job = load.enqueue()

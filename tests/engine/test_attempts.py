@@ -11,6 +11,7 @@ import pytest
 from trails import event, names
 
 from jobtrail import Context, InvalidOption, JobFailed, Partial, PermanentError, Retry, RetryableError, Snooze
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import MovableClock, drain
 
 
@@ -35,7 +36,7 @@ def test_a_failed_attempt_is_retried_with_number_reason_and_next_time_in_row_and
     seen = []
     job = load.enqueue()
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.attempt, row.max_attempts) == ("pending", 1, 3)
     assert row.run_at == clock.now() + timedelta(seconds=60)
     assert row.retry_reason == "ConnectionError: the line is down"
@@ -53,7 +54,7 @@ def test_a_failed_attempt_is_retried_with_number_reason_and_next_time_in_row_and
     drain(jobs)
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert job.result() == "loaded"
-    assert (job.row.status, job.row.attempt, job.row.outcome) == ("completed", 3, "success")
+    assert (job.status, job.attempt, job.outcome) == ("completed", 3, "success")
     assert job.error is None
     assert names(job) == ["retry_planned", "retry_planned"]
 
@@ -67,7 +68,7 @@ def test_the_last_attempt_fails_the_job(jobs, clock):
     drain(jobs)
     clock.move(seconds=2)
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.outcome, row.attempt, row.run_no) == ("failed", "error", 2, 2)
     assert row.finished_at == clock.now()
     with pytest.raises(JobFailed, match="never"):
@@ -81,7 +82,7 @@ def test_no_retry_unless_one_is_asked_for(jobs):
 
     job = load.enqueue()
     drain(jobs)
-    assert job.refresh().row.run_no == 1
+    assert job.refresh().run_no == 1
     assert job.status == "failed"
 
 
@@ -92,7 +93,7 @@ def test_permanent_error_is_not_retried(jobs):
 
     job = load.enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.attempt) == ("failed", 1)
+    assert (job.refresh().status, job.attempt) == ("failed", 1)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +121,8 @@ def test_retryable_error_names_its_own_delay(jobs, clock):
 
     job = load.enqueue()
     drain(jobs)
-    assert job.refresh().row.run_at == clock.now() + timedelta(seconds=30)
-    assert "slow down" in job.row.retry_reason
+    assert job.refresh().run_at == clock.now() + timedelta(seconds=30)
+    assert "slow down" in job.retry_reason
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -145,11 +146,11 @@ def test_request_retry_passes_except_exception_and_counts_as_an_attempt(jobs, cl
 
     job = load.enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.attempt, job.row.retry_reason) == ("pending", 1, "not published yet")
-    assert job.row.run_at == clock.now() + timedelta(seconds=45)
+    assert (job.refresh().status, job.attempt, job.retry_reason) == ("pending", 1, "not published yet")
+    assert job.run_at == clock.now() + timedelta(seconds=45)
     clock.move(seconds=46)
     drain(jobs)
-    assert (job.refresh().status, job.row.attempt) == ("failed", 2)
+    assert (job.refresh().status, job.attempt) == ("failed", 2)
     assert "not published yet" in job.error["message"]
 
 
@@ -161,12 +162,12 @@ def test_snooze_runs_again_later_and_is_not_charged(jobs, clock):
     job = poll.enqueue()
     for _ in range(3):
         drain(jobs)
-        assert (job.refresh().status, job.row.attempt) == ("pending", 0)
-        assert job.row.run_at == clock.now() + timedelta(seconds=600)
+        assert (job.refresh().status, job.attempt) == ("pending", 0)
+        assert job.run_at == clock.now() + timedelta(seconds=600)
         clock.move(seconds=601)
     drain(jobs)
     assert job.result() == "there"
-    assert (job.row.run_no, job.row.attempt) == (4, 1)
+    assert (job.run_no, job.attempt) == (4, 1)
     assert names(job) == ["snoozed"] * 3
     assert event(job, "snoozed").reason == "no data yet"
 
@@ -179,7 +180,7 @@ def test_a_snooze_of_nonsense_never_loses_the_job(jobs, clock, seconds):
 
     job = poll.enqueue()
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert row.status in {"completed", "pending", "failed"}
     if row.status == "pending":
         assert row.run_at >= clock.now()
@@ -194,7 +195,7 @@ def test_partial_by_return_value(jobs):
     job = load.enqueue()
     drain(jobs)
     assert job.result() == {"rows": 3}
-    assert (job.row.status, job.row.outcome, job.row.note) == ("partial", "partial", "the source had half a day")
+    assert (job.status, job.outcome, job.note) == ("partial", "partial", "the source had half a day")
     assert event(job, "finished").to_status == "partial"
 
 
@@ -211,7 +212,7 @@ def test_a_partial_job_is_retried_where_the_policy_says_so(jobs, clock):
     job = load.enqueue()
     drain(jobs)
     assert job.refresh().status == "pending"
-    assert "1 of 3 items failed" in job.row.retry_reason
+    assert "1 of 3 items failed" in job.retry_reason
     clock.move(seconds=6)
     drain(jobs)
     assert worked == [(1, "a"), (1, "b"), (1, "c"), (2, "b")]
@@ -226,8 +227,8 @@ def test_retry_of_this_one_job(jobs):
 
     never, often = load.using(retry=1).enqueue(), load.using(retry=Retry(attempts=9, wait=7)).enqueue()
     drain(jobs)
-    assert (never.refresh().status, never.row.max_attempts) == ("failed", 1)
-    assert (often.refresh().status, often.row.max_attempts) == ("pending", 9)
+    assert (never.refresh().status, never.max_attempts) == ("failed", 1)
+    assert (often.refresh().status, often.max_attempts) == ("pending", 9)
 
 
 @pytest.mark.parametrize("bad", [0, -1, True, "3", 2.5, float("nan")])
@@ -262,7 +263,7 @@ def test_an_async_body_over_its_limit_is_stopped_and_the_error_names_the_limit(m
     job = load.enqueue()
     drain(jobs)
     assert stopped
-    assert (job.refresh().status, job.row.outcome) == ("failed", "error")
+    assert (job.refresh().status, job.outcome) == ("failed", "error")
     assert "timed out after 0.1 s" in job.error["message"]
     assert event(job, "stop_requested").detail["cause"] == "timeout"
 
@@ -279,8 +280,8 @@ def test_a_timed_out_attempt_is_retried(make_jobs):
     job = load.enqueue()
     drain(jobs, delayed=True)
     assert job.result(timeout=5) == 2
-    assert job.row.stop_cause is None
-    assert "timeout" in job.row.retry_reason
+    assert job.stop_cause is None
+    assert "timeout" in job.retry_reason
 
 
 def test_a_plain_body_over_its_limit_leaves_at_its_next_sign(make_jobs):

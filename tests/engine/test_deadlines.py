@@ -18,6 +18,7 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import Context
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
@@ -85,16 +86,16 @@ async def test_a_deadline_stands_in_the_row_of_what_has_a_limit_and_runs(make_jo
     quick = jobs.task(name="quick", timeout=300)(lambda: None)
     held, short = [task.enqueue() for task in (limited, silent, free)], quick.enqueue()
     async with jobs.running(beat=None):
-        await soon("deadlines are written", lambda: [job.refresh().row.deadline is not None for job in held] == [True, True, False])
-        rows = [job.row for job in held]
+        await soon("deadlines are written", lambda: [job.refresh().deadline is not None for job in held] == [True, True, False])
+        rows = [stored_row(job) for job in held]
         assert [row.deadline_cause for row in rows] == ["timeout", "stall", None]
         for row, seconds in zip(rows, (300, 200), strict=False):
             assert abs((row.deadline - row.started_at).total_seconds() - seconds) < 5
         await soon("the short one has ended", lambda: status(short) == "completed")
-        assert short.row.deadline_at is None, "it costs nothing where nothing hangs"
+        assert stored_row(short).deadline_at is None, "it costs nothing where nothing hangs"
         gate.set()
         await soon("all have ended", lambda: {str(status(job)) for job in held} == {"completed"})
-    assert held[0].row.deadline is None, "it is over"
+    assert held[0].deadline is None, "it is over"
 
 
 async def test_signs_of_life_move_the_deadline_and_nobody_else_stops_the_job(make_jobs, monkeypatch):
@@ -110,12 +111,12 @@ async def test_signs_of_life_move_the_deadline_and_nobody_else_stops_the_job(mak
 
     job = lively.enqueue()
     async with jobs.running(beat=None):
-        first = await soon("it has a deadline", lambda: job.refresh().row.deadline)
+        first = await soon("it has a deadline", lambda: job.refresh().deadline)
         other = Overdue(jobs.store)
 
         def moved_twice():
             assert other.run_once(time.monotonic()) == 0
-            return job.refresh().row.deadline > first + timedelta(seconds=2)
+            return job.refresh().deadline > first + timedelta(seconds=2)
 
         await soon("it has moved on", moved_twice)
         over.set()
@@ -170,7 +171,7 @@ def test_what_is_past_its_deadline_is_asked_to_stop_and_then_forced(jobs, make, 
     clock.move(seconds=MARGIN)
     assert not upkeep.run_once(2.0), "its own worker may have been kept from writing, so it is watched first"
     assert upkeep.run_once(2.0 + WATCHED).overdue == 1
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.stop_cause, row.stop_at) == ("cancelling", cause, clock.now() + timedelta(seconds=60))
     assert names(job) == ["stuck", "stop_requested"]
     assert event(job, "stuck").reason == f"over its {cause} limit for 3 s, and its worker did not stop it"
@@ -178,7 +179,7 @@ def test_what_is_past_its_deadline_is_asked_to_stop_and_then_forced(jobs, make, 
     assert not upkeep.run_once(9.0)
     clock.move(seconds=61)
     assert upkeep.run_once(11.0).forced == 1
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.body_running, row.unit_lock) == ("failed", True, row.unit)
 
 
@@ -224,7 +225,7 @@ def test_what_an_earlier_run_left_says_nothing_about_this_one(jobs, make, clock)
     one = Overdue(jobs.store)
     clock.move(seconds=60)
     assert (one.run_once(0.0), one.run_once(10.0)) == (0, 0)
-    assert job.refresh().row.deadline is None
+    assert job.refresh().deadline is None
     assert put(jobs, second, -5)
     assert (one.run_once(20.0), one.run_once(30.0)) == (0, 1)
 
@@ -313,11 +314,11 @@ def test_c19_a_loop_that_stands_still_enforces_no_limit_so_another_process_does(
         back = jobs.store.now() - timedelta(seconds=1)
         jobs.store.write(lambda conn: conn.execute(update(table).where(table.c.id == job.id).values(stop_at=back)))
         until("its end is forced", lambda: swept("failed"), every=0.1)
-        assert (job.row.body_running, job.row.unit_lock) == (True, job.row.unit)
+        assert (job.body_running, stored_row(job).unit_lock) == (True, job.unit)
         assert "asked to stop (timeout) and did not" in job.error["message"]
         gate.touch()
-        until("its body has ended", lambda: not job.refresh().row.body_running, timeout=20)
-    assert (job.row.status, job.row.unit_lock, job.row.run_no) == ("failed", None, 1)
+        until("its body has ended", lambda: not job.refresh().body_running, timeout=20)
+    assert (job.status, stored_row(job).unit_lock, job.run_no) == ("failed", None, 1)
     assert names(job)[-1] == "body_returned"
     drain(jobs)
     assert job.refresh().status == Status.FAILED

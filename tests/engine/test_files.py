@@ -10,6 +10,7 @@ import pytest
 from trails import count_rows, event
 
 from jobtrail import InvalidFile
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 
 
@@ -114,7 +115,7 @@ def test_a_file_changed_before_the_run_fails_the_job_and_is_not_retried(jobs, tm
     else:
         path.write_text("other" if change == "same size" else "something longer")
     drain(jobs)
-    assert (job.refresh().status, job.row.attempt, ran) == ("failed", 1, [])
+    assert (job.refresh().status, job.attempt, ran) == ("failed", 1, [])
     assert job.error["type"].endswith("InputChanged")
     assert "a.csv" in job.error["message"]
 
@@ -134,4 +135,4 @@ def test_a_task_may_accept_a_changed_file_and_the_trail_shows_both(jobs, tmp_pat
     told = event(job, "input_changed").reason
     assert told.startswith("accepted: ")
     assert now in told
-    assert loads(job.row.file)["sha256"] in told
+    assert loads(stored_row(job).file)["sha256"] in told

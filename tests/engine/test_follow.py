@@ -9,6 +9,7 @@ import pytest
 from trails import count_rows, event, names, until
 
 from jobtrail import Context, InvalidOption, Partial, PermanentError, ResultTimeout
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.errors import InvalidArguments, TooLarge
 from jobtrail.job import transitions
 from jobtrail.job.model import Outcome, Status
@@ -79,7 +80,7 @@ def test_c54_who_comes_after_which_end(app, end, status, comes):
         assert told[on]["state"] == "skipped"
         assert told[on]["reason"] == f"comes on {on}; load {job.id} is {status}"
     for on in comes:
-        row = app.get(told[on]["job"]).row
+        row = stored_row(app.get(told[on]["job"]))
         assert (row.parent, row.root) == (job.id, job.id)
         assert row.reason == f"follows load {job.id}, which is {status}"
     assert names(job).count("followed") == 2
@@ -208,7 +209,7 @@ def test_c54_a_parent_that_is_pruned_at_once_leaves_nobody_waiting(app):
     drain(app)
     retention.run_once(app.store, retention.Retention(0, 0, 0, 0), app.store.now() + timedelta(seconds=1))
     (following,) = app.find("task:publish")
-    assert following.row.parent == job.id
+    assert following.parent == job.id
     following.run_now()
     drain(app)
     assert came(app) == ["publish"]
@@ -257,14 +258,14 @@ def test_when_it_is_due(app, when, due):
     job = app.task_named("load").then(app.task_named("publish"), when=when).enqueue()
     drain(app)
     (following,) = app.find("task:publish")
-    assert following.row.run_at == job.refresh().row.finished_at + due
+    assert following.run_at == job.refresh().finished_at + due
 
 
 def test_a_moment_may_be_said(app):
     moment = datetime(2050, 1, 1, tzinfo=UTC)
     app.task_named("load").then(app.task_named("publish"), when=moment).enqueue()
     drain(app)
-    assert app.find("task:publish")[0].row.run_at == moment
+    assert app.find("task:publish")[0].run_at == moment
 
 
 def test_a_chain_of_three_has_one_root(app):
@@ -273,9 +274,9 @@ def test_a_chain_of_three_has_one_root(app):
     job = app.task_named("load").using(source="a", period="2013-01").then(second, {"rows": 1}, period=None).enqueue()
     drain(app)
     assert app.ran == [("third", "a", None, [0])]
-    third = app.find("task:publish")[0].row
+    third = stored_row(app.find("task:publish")[0])
     assert third.root == job.id
-    assert app.get(third.parent).row.parent == job.id
+    assert app.get(third.parent).parent == job.id
 
 
 @pytest.mark.parametrize(
@@ -405,13 +406,13 @@ def test_a_group_is_followed_once_when_all_have_ended(app, ends, outcome):
     assert group.wait(5) is outcome
     rows = [{"success": [0, 1], "partial": 2, "failure": None}[end] for end in ends]
     assert app.ran == [("publish", None, None, rows)]
-    assert [job.row.task for job in group.jobs] == ["load"] * len(ends)
+    assert [job.task for job in group.jobs()] == ["load"] * len(ends)
     assert sum(group.read()["counts"].values()) == len(ends)
 
 
 def test_c30_an_empty_group_is_followed_at_once(app):
     group = app.group([], then=app.task_named("publish"), result_as="rows", on="success")
-    assert group.outcome is Outcome.SUCCESS
+    assert group.outcome() is Outcome.SUCCESS
     assert app.find("task:publish")[0].status is Status.PENDING
 
 
@@ -419,27 +420,27 @@ def test_a_group_waits_for_its_last_member_and_goes_on_after_a_retry(app):
     group = app.group(members(app, "failure", "success"), then=app.task_named("publish"), on="any")
     waits = app.group([(app.task_named("load").using(delay=3600), {}), *members(app, "failure")], then=app.task_named("publish"))
     drain(app)
-    assert group.outcome is Outcome.PARTIAL
+    assert group.outcome() is Outcome.PARTIAL
     assert came(app) == ["publish"]
-    assert waits.outcome is None
+    assert waits.outcome() is None
     with pytest.raises(ResultTimeout):
         waits.wait(0.05)
-    failed = next(job for job in waits.jobs if job.status is Status.FAILED)
+    failed = next(job for job in waits.jobs() if job.status is Status.FAILED)
     failed.retry()
     assert waits.read()["counts"] == {None: 2}
-    delayed = next(job for job in waits.jobs if job.row.run_at > app.store.now())
+    delayed = next(job for job in waits.jobs() if job.run_at > app.store.now())
     delayed.cancel()
     drain(app)
-    assert waits.outcome is Outcome.ERROR, "a cancelled member brought nothing"
+    assert waits.outcome() is Outcome.ERROR, "a cancelled member brought nothing"
     assert came(app) == ["publish", "publish"]
 
 
 def test_a_group_takes_in_the_jobs_that_stand_for_its_submissions(app):
     active = app.task_named("load").using(source="a", period="2013-01").enqueue()
     group = app.group([(app.task_named("load").using(source="a", period="2013-01"), {})] * 2, then=app.task_named("publish"))
-    assert [job.id for job in group.jobs] == [active.id]
+    assert [job.id for job in group.jobs()] == [active.id]
     drain(app)
-    assert group.outcome is Outcome.SUCCESS
+    assert group.outcome() is Outcome.SUCCESS
     assert came(app) == ["publish"]
 
 
@@ -451,7 +452,7 @@ def test_members_that_end_together_in_many_workers_are_followed_once(make_jobs):
         thread.start()
     for thread in threads:
         thread.join()
-    until("all groups are over", lambda: all(group.outcome for group in groups))
+    until("all groups are over", lambda: all(group.outcome() for group in groups))
     drain(jobs)
     assert came(jobs) == ["publish"] * 5
 
@@ -462,7 +463,7 @@ def test_a_group_keeps_its_members_until_it_is_over(app):
     later = app.store.now() + timedelta(days=1)
     retention.run_once(app.store, retention.Retention(0, 0, 0, 0), later)
     assert len(app.find("task:load")) == 2
-    next(job for job in group.jobs if job.status is Status.PENDING).run_now()
+    next(job for job in group.jobs() if job.status is Status.PENDING).run_now()
     drain(app)
     assert app.ran == [("publish", None, None, [[0, 1], [0, 1]])]
     retention.run_once(app.store, retention.Retention(0, 0, 0, 0), later)

@@ -8,6 +8,7 @@ import pytest
 from trails import until
 
 from jobtrail import Context, InvalidOption, RetryableError, Snooze, Status
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 
 
@@ -33,7 +34,7 @@ def test_each_item_has_its_outcome_reason_and_place_and_drives_the_progress(jobs
 
     job = load.enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.note) == ("partial", "2 of 4 items failed")
+    assert (job.refresh().status, job.note) == ("partial", "2 of 4 items failed")
     assert [(i.key, i.outcome, i.reason, i.error_type) for i in job.items()] == [
         ("row 10", "ok", None, None),
         ("row 20", "failed", "20 is odd", "ValueError"),
@@ -41,8 +42,8 @@ def test_each_item_has_its_outcome_reason_and_place_and_drives_the_progress(jobs
         ("row 40", "failed", "no price", None),
     ]
     assert [i.key for i in job.items("failed")] == ["row 20", "row 40"]
-    assert (job.row.items_ok, job.row.items_failed, job.row.items_skipped) == (1, 2, 1)
-    assert (job.progress["done"], job.progress["total"], job.progress["percent"]) == (4, 4, 100.0)
+    assert (job.items_ok, job.items_failed, job.items_skipped) == (1, 2, 1)
+    assert (job.progress()["done"], job.progress()["total"], job.progress()["percent"]) == (4, 4, 100.0)
 
 
 def test_items_in_an_async_body(jobs):
@@ -165,7 +166,7 @@ def test_break_leaves_the_rest_unreached_and_the_job_partial(jobs):
     job = load.enqueue()
     drain(jobs)
     assert (job.refresh().status, counts(job)) == ("partial", (4, 0, 0))
-    assert "left early after 4 items" in job.row.note
+    assert "left early after 4 items" in job.note
 
 
 def test_break_inside_the_block_records_the_item(jobs):
@@ -193,7 +194,7 @@ def test_stop_makes_leaving_early_a_success_and_tells_the_reason(jobs):
     job = load.enqueue()
     drain(jobs)
     assert (job.refresh().status, counts(job)) == ("completed", (4, 0, 0))
-    assert "the day is over" in job.row.note
+    assert "the day is over" in job.note
 
 
 def test_retry_passes_through_with_item_and_the_item_stays_open(jobs):
@@ -280,11 +281,11 @@ def test_max_failed_items_as_number_and_share_stops_the_body_and_fails_the_job(j
     job = load.enqueue()
     drain(jobs)
     assert len(tried) == worked
-    assert (job.refresh().status, job.row.attempt) == ("failed", 1)
+    assert (job.refresh().status, job.attempt) == ("failed", 1)
     if worked < 100:
         assert "max_failed_items" in job.error["message"]
         assert str(limit) in job.error["message"]
-    assert job.row.items_failed == worked
+    assert job.items_failed == worked
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "3", True, float("nan"), 0.0])
@@ -313,7 +314,7 @@ def test_a_batch_is_recorded_as_a_whole_and_after_an_error_runs_again_one_by_one
     assert saved == [0, 1, 2, 3, 4, 6, 7, 8, 9]
     assert counts(job) == (9, 1, 0)
     assert [(i.key, i.reason) for i in job.items("failed")] == [("5", "5 is bad")]
-    assert job.progress["done"] == 10
+    assert job.progress()["done"] == 10
 
 
 def test_batches_skip_what_is_done_and_stay_full(jobs):
@@ -460,7 +461,7 @@ def test_a_run_that_gives_failed_items_again_goes_on_giving_them_each_once(make_
                 given.append(item.value)
                 if item.value in broken:
                     raise LookupError(item.value)
-            if ctx.job != first.id and item.value == "b" and ctx.run_no == 1:
+            if ctx.job_id != first.id and item.value == "b" and ctx.run_no == 1:
                 left = True
                 break
         if left and leaves == "ask":
@@ -483,7 +484,7 @@ def test_a_run_that_gives_failed_items_again_goes_on_giving_them_each_once(make_
         again.answer(True)
     drain(jobs, delayed=True)
     assert given == ["a", "b", "c", "d"], "each failed one once"
-    row = again.refresh().row
+    row = stored_row(again.refresh())
     assert (row.status, row.items_ok, row.items_failed) == (Status.PARTIAL, 3, 1)
     given.clear()
     again.retry()

@@ -11,6 +11,7 @@ from tenacity import wait_none
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, PermanentError, Retry
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.errors import StoreUnavailable
 from jobtrail.recovery import orphaned_bodies
 from jobtrail.store import workers
@@ -83,7 +84,7 @@ async def test_c41_the_end_is_written_once_and_no_second_body_ran(make_jobs, bea
         held.gate.set()
         await soon("its end is written", lambda: status(job) == "completed")
         await soon("its worker has ended", lambda: state(jobs, worker) == "stopped")
-    assert (job.result(), job.row.run_no, job.row.attempt, job.row.unit_lock) == ("late", 1, 1, None)
+    assert (job.result(), job.run_no, job.attempt, stored_row(job).unit_lock) == ("late", 1, 1, None)
     assert "still here" in job.log()
     assert (len(held.begun), names(job)) == (1, [])
 
@@ -103,7 +104,7 @@ async def test_a_body_that_listens_late_leaves_late_and_runs_again_elsewhere(mak
     async with jobs.running():
         held.gate.set()
         await soon("it is done", lambda: status(job) == "completed")
-    assert (len(held.begun), names(job), job.row.attempt) == (2, ["handed_back"], 1)
+    assert (len(held.begun), names(job), job.attempt) == (2, ["handed_back"], 1)
     assert event(job, "handed_back").reason == "interrupted by shutdown"
 
 
@@ -123,7 +124,7 @@ def test_a_thread_that_outlives_the_event_loop_is_heard(make_jobs):
     held.gate.set()
     until("its end is written", lambda: status(job) == "completed")
     until("its worker has ended", lambda: state(jobs, worker) == "stopped")
-    assert (job.result(), job.row.run_no, len(held.begun), cleaned) == ("late", 1, 1, [1])
+    assert (job.result(), job.run_no, len(held.begun), cleaned) == ("late", 1, 1, [1])
 
 
 @pytest.mark.parametrize(("error", "end"), [(OSError("again"), "pending"), (PermanentError("no"), "failed")])
@@ -160,7 +161,7 @@ async def test_a_coroutine_that_ignores_its_cancel_is_heard_while_its_loop_turns
     gate.set()
     await soon("its end is written", lambda: status(job) == "completed")
     await soon("its worker has ended", lambda: state(jobs, worker) == "stopped")
-    assert (job.result(), job.row.run_no) == ("late", 1)
+    assert (job.result(), job.run_no) == ("late", 1)
 
 
 def test_a_coroutine_whose_loop_has_ended_can_never_go_on_and_is_given_back_at_once(make_jobs):
@@ -182,7 +183,7 @@ def test_a_coroutine_whose_loop_has_ended_can_never_go_on_and_is_given_back_at_o
     until("it is given back", lambda: status(job) == "pending")
     until("its worker has ended", lambda: state(jobs, worker) == "stopped")
     assert event(job, "handed_back").reason == "its event loop has ended before it"
-    assert job.row.attempt == 0, "it is not charged"
+    assert job.attempt == 0, "it is not charged"
 
 
 @pytest.mark.parametrize(("cancels", "trail"), [(1, ["stop_requested", "refused", "stopped"]), (2, None)])
@@ -198,10 +199,10 @@ def test_who_cancels_it_meanwhile_is_obeyed(make_jobs, cancels, trail):
     left_without_loop(jobs, job)
     for _ in range(cancels):
         job.cancel(actor="ann")
-    assert job.refresh().row.body_running == (cancels == 2)
+    assert job.refresh().body_running == (cancels == 2)
     held.gate.set()
-    until("it has really ended", lambda: status(job) == "cancelled" and not job.row.body_running)
-    assert job.row.unit_lock is None
+    until("it has really ended", lambda: status(job) == "cancelled" and not job.body_running)
+    assert stored_row(job).unit_lock is None
     assert names(job) == (trail or ["stop_requested", "forced", "refused", "body_returned"])
 
 
@@ -270,7 +271,7 @@ def test_what_a_worker_owed_when_it_left_is_paid_by_the_same_process(make_jobs, 
     away.clear()
     until("its end is written", lambda: status(job) == "completed")
     until("its worker has ended", lambda: state(jobs, worker) == "stopped")
-    assert (job.result(), job.row.run_no) == ("done", 1)
+    assert (job.result(), job.run_no) == ("done", 1)
 
 
 @pytest.mark.parametrize("how", ["timeout", "wait_for"])
@@ -297,4 +298,4 @@ async def test_who_gives_up_waiting_for_a_thread_does_not_have_a_second_body_bes
         assert (status(job), len(held.begun)) == ("running", 1)
         held.gate.set()
         await soon("its end is written", lambda: status(job) == "completed")
-    assert (job.result(), job.row.run_no, len(held.begun)) == ("late", 1, 1)
+    assert (job.result(), job.run_no, len(held.begun)) == ("late", 1, 1)

@@ -154,7 +154,7 @@ def test_c55_the_same_where_the_body_is_in_a_process(in_processes, tmp_path, end
 
 
 def check(job, breaks, place, end, calls, path):
-    name, runs = job.row.task, [1, 2] if end == "retry" else [1]
+    name, runs = job.task, [1, 2] if end == "retry" else [1]
     assert (name, job.status) == (name, STATES[end])
     if path.exists() or end != "timeout":  # a process may take all of the time for its start
         assert (name, path.read_text().split()) == (name, ["body"] * len(runs))
@@ -163,14 +163,14 @@ def check(job, breaks, place, end, calls, path):
     for run_no in runs:
         assert (name, [word for job_id, number, word in calls if (job_id, number) == (job.id, run_no)]) == (name, onion)
     if end in {"success", "retry"}:
-        assert (name, job.result(), job.row.attempt) == (name, "earned", len(runs))
-        assert (name, "middleware raised" in (job.row.note or "")) == (name, breaks in {"raises", "hangs", "cancelled"})
+        assert (name, job.result(), job.attempt) == (name, "earned", len(runs))
+        assert (name, "middleware raised" in (job.note or "")) == (name, breaks in {"raises", "hangs", "cancelled"})
     elif end == "failure":
         assert (name, job.error["message"]) == (name, "the body's")
     elif end == "timeout":
         assert job.error["message"].startswith("timed out after")
     elif end == "shutdown":
-        assert (name, job.row.attempt, event(job, "handed_back").reason) == (name, 0, "interrupted by shutdown")
+        assert (name, job.attempt, event(job, "handed_back").reason) == (name, 0, "interrupted by shutdown")
 
 
 # -- before the body ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import pytest
 from trails import event, until
 
 from jobtrail import InvalidOption, JobTrail
+from jobtrail.commands.job_handle import stored_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
 TESTS = Path(__file__).parents[1]
@@ -73,7 +74,7 @@ def ended(*made):
         with contextlib.suppress(Exception):
             job.result(timeout=30)
         job.refresh()
-        assert not job.row.active, f"{job.row.task} is {job.row.status}"
+        assert not job.active, f"{job.task} is {job.status}"
     return made[0] if len(made) == 1 else made
 
 
@@ -83,7 +84,7 @@ def warm(jobs):
 
 
 def note_of(job):
-    return job.refresh().row.note
+    return job.refresh().note
 
 
 # -- what a body reports -------------------------------------------------------------------------------
@@ -117,20 +118,20 @@ def test_context_items_steps_progress_logs_and_results_work_as_elsewhere(app, tm
         assert ended(again).result() == "done"
         assert ended(retryable).result() == 2
         ended(not_json, talks, stopped)
-    assert (loop.row.status, loop.row.items_ok, loop.row.items_failed) == ("partial", 48, 2)
+    assert (loop.status, loop.items_ok, loop.items_failed) == ("partial", 48, 2)
     assert sorted(item.key for item in loop.items(outcome="failed")) == ["7", "8"]
     assert loop.items(outcome="failed")[0].error_type == "ValueError"
-    assert (durable.row.status, durable.row.items_ok) == ("completed", 5)
-    assert (early.row.status, stopped.row.status) == ("partial", "completed")
+    assert (durable.status, durable.items_ok) == ("completed", 5)
+    assert (early.status, stopped.status) == ("partial", "completed")
     assert note_of(stopped) == "stopped: enough"
     assert (tmp_path / "downloads").read_text() == "downloaded\n"
-    assert (partial.row.status, note_of(partial)) == ("partial", "two were missing")
+    assert (partial.status, note_of(partial)) == ("partial", "two were missing")
     assert "$.thing" in note_of(not_json)
-    assert (snoozes.row.attempt, again.row.attempt) == (1, 2)
-    assert (permanent.row.status, permanent.row.attempt) == ("failed", 1)
+    assert (snoozes.attempt, again.attempt) == (1, 2)
+    assert (permanent.status, permanent.attempt) == ("failed", 1)
     assert "by the job's logger" in talks.log()
     assert "process_tasks: by a logger of the module" in talks.log()
-    assert (talks.progress["percent"], talks.progress["message"]) == (50.0, "half")
+    assert (talks.progress()["percent"], talks.progress()["message"]) == (50.0, "half")
 
 
 def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app):
@@ -143,14 +144,14 @@ def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app):
         assert start(app, "no_context", number=1).result(timeout=30) == 2
     for name, job in made.items():
         _, words = process_tasks.RAISED[name]
-        assert (job.row.status, job.row.attempt) == ("failed", 2), name
+        assert (job.status, job.attempt) == ("failed", 2), name
         assert words in f"{job.error['type']} {job.error['message']}", name
-        assert len(job.row.error.encode()) <= 65_536
+        assert len(stored_row(job).error.encode()) <= 65_536
         assert "process_tasks.py" in job.error["traceback"], name
         assert "jobtrail.worker" not in job.error["traceback"], name
-    assert {job.row.status for job in others} == {"failed"}
+    assert {job.status for job in others} == {"failed"}
     assert made["extra"].error["type"] == "process_tasks.NeedsMore"
-    assert made["plain"].row.fingerprint == made["plain"].error["fingerprint"]
+    assert stored_row(made["plain"]).fingerprint == made["plain"].error["fingerprint"]
 
 
 # -- limits --------------------------------------------------------------------------------------------
@@ -172,16 +173,16 @@ def test_a_timeout_ends_a_sleep_a_block_in_c_and_a_body_that_never_listens(app, 
         ended(*quick)
         assert len(worker.running) == 0
     for job in (sleeps, block, never):
-        assert job.row.status == "failed"
-        limit = process_tasks.app.tasks.get(job.row.task).timeout
+        assert job.status == "failed"
+        limit = process_tasks.app.tasks.get(job.task).timeout
         assert (job.error["type"], job.error["message"]) == ("TimeoutError", f"timed out after {limit:g} s")
         assert event(job, "stop_requested").detail["cause"] == "timeout"
     assert "time.sleep(seconds)" in sleeps.error["traceback"]
     assert "the sleep was left" in sleeps.log()
     assert "killed" in block.error["traceback"]
-    assert never.row.attempt == 2
-    assert beside.row.status == "completed"
-    assert {job.row.status for job in quick} == {"completed"}
+    assert never.attempt == 2
+    assert beside.status == "completed"
+    assert {job.status for job in quick} == {"completed"}
 
 
 def test_a_cancel_ends_what_listens_what_is_async_and_what_is_deaf(app):
@@ -189,8 +190,8 @@ def test_a_cancel_ends_what_listens_what_is_async_and_what_is_deaf(app):
         listens, coroutine = start(app, "until_cancelled"), start(app, "acancelled")
         deaf, parent = start(app, "deaf"), start(app, "deaf", children=True)
         for job in (listens, coroutine, deaf, parent):
-            until("it has begun", lambda job=job: job.refresh().progress, timeout=30)
-        pid, grandchild = int(deaf.progress["message"]), int(parent.progress["message"])
+            until("it has begun", lambda job=job: job.refresh().progress(), timeout=30)
+        pid, grandchild = int(deaf.progress()["message"]), int(parent.progress()["message"])
         assert alive(pid)
         assert alive(grandchild)
         began = time.monotonic()
@@ -205,7 +206,7 @@ def test_a_cancel_ends_what_listens_what_is_async_and_what_is_deaf(app):
         until("its process is gone", lambda: not alive(pid))
         until("what it started is gone", lambda: not alive(grandchild))
         assert start(app, "no_context", number=1).result(timeout=30) == 2
-    assert {job.row.status for job in (listens, coroutine, deaf, parent)} == {"cancelled"}
+    assert {job.status for job in (listens, coroutine, deaf, parent)} == {"cancelled"}
     assert "cleaned up" in listens.log()
     assert "cancelled in the coroutine" in coroutine.log()
 
@@ -218,8 +219,8 @@ def test_a_memory_limit_ends_the_body_and_not_its_neighbours(app):
         again = start(app, "hungry", megabytes=40)
         mapped = start(app, "hungry_beside_the_heap")
         ended(fine, beside, over, again, mapped)
-    assert fine.row.status == beside.row.status == again.row.status == "completed"
-    assert over.row.status == mapped.row.status == "failed"
+    assert fine.status == beside.status == again.status == "completed"
+    assert over.status == mapped.status == "failed"
     assert over.error["type"] == mapped.error["type"] == "MemoryError"
     assert over.error["message"].startswith("memory limit 128 MB")
     assert mapped.error["message"].startswith("memory limit 96 MB")
@@ -237,20 +238,20 @@ def test_the_death_of_a_child_is_the_attempts_death_and_not_the_workers(app):
         silent = start(app, "exits_hard", code=0)
         ended(beside, killed, exited, once, silent)
         deaf = start(app, "deaf")
-        until("it has begun", lambda: deaf.refresh().progress, timeout=30)
-        os.kill(int(deaf.progress["message"]), signal.SIGKILL)
+        until("it has begun", lambda: deaf.refresh().progress(), timeout=30)
+        os.kill(int(deaf.progress()["message"]), signal.SIGKILL)
         ended(deaf)
         assert start(app, "no_context", number=1).result(timeout=30) == 2
         assert worker.running == {}
-    assert beside.row.status == "completed"
+    assert beside.status == "completed"
     for job, words in ((killed, "killed by signal 9"), (exited, "exited with code 3 (os._exit)"), (silent, "code 0")):
-        assert (job.row.status, job.row.attempt) == ("failed", 2)
+        assert (job.status, job.attempt) == ("failed", 2)
         assert job.error["type"] == "jobtrail.errors.ProcessDied"
         assert words in job.error["message"]
         assert words in event(job, "retry_planned").reason
     assert killed.log().count("the last words") == 2
-    assert (deaf.row.status, deaf.error["message"]) == ("failed", "killed by signal 9 (SIGKILL)")
-    assert (once.row.status, once.result(), once.row.items_ok) == ("completed", "alive", 3)
+    assert (deaf.status, deaf.error["message"]) == ("failed", "killed by signal 9 (SIGKILL)")
+    assert (once.status, once.result(), once.items_ok) == ("completed", "alive", 3)
     assert "signal 11" in event(once, "retry_planned").reason
 
 
@@ -270,14 +271,14 @@ def test_a_worker_that_stops_ends_its_children_and_gives_their_jobs_back(make_jo
         deaf, listens, idle = start(jobs, "deaf"), start(jobs, "until_cancelled"), start(jobs, "who")
         idle.result(timeout=30)
         for job in (deaf, listens):
-            until("it has begun", lambda job=job: job.refresh().progress, timeout=30)
+            until("it has begun", lambda job=job: job.refresh().progress(), timeout=30)
         time.sleep(0.6)
-        pids = [int(deaf.progress["message"])]
+        pids = [int(deaf.progress()["message"])]
         began = time.monotonic()
     assert time.monotonic() - began < 15
     assert not any(alive(pid) for pid in pids)
     for job in (deaf, listens):
-        assert (job.refresh().row.status, job.row.attempt) == ("pending", 0)
+        assert (job.refresh().status, job.attempt) == ("pending", 0)
         assert "shutdown" in event(job, "handed_back").reason
 
 
@@ -297,8 +298,8 @@ def test_a_child_dies_with_its_parent(app, url):
     worker = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
     try:
         pids = [idle.result(timeout=30)["pid"]]
-        until("it has begun", lambda: deaf.refresh().progress, timeout=30)
-        pids.append(int(deaf.progress["message"]))
+        until("it has begun", lambda: deaf.refresh().progress(), timeout=30)
+        pids.append(int(deaf.progress()["message"]))
         time.sleep(0.6)
         assert all(alive(pid) for pid in pids)
     finally:

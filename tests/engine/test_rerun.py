@@ -6,6 +6,7 @@ import pytest
 from trails import event
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 
 
@@ -44,7 +45,7 @@ def counts(job):
 
 
 def snapshot(job):
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     return {name: getattr(row, name) for name in row.__slots__}
 
 
@@ -60,10 +61,10 @@ def test_failed_items_gives_only_what_failed_and_repeats_the_steps(jobs, load, u
     assert jobs.worked == [3, 5]
     assert jobs.downloads == 1, "a step was not repeated"
     assert (again.refresh().status, counts(again)) == ("completed", (10, 0, 0))
-    assert (again.row.items_ok, again.row.rerun_of, again.row.mode) == (2, first.id, "failed_items")
-    assert again.row.reason == "the rule is corrected"
+    assert (again.items_ok, again.rerun_of, again.mode) == (2, first.id, "failed_items")
+    assert again.reason == "the rule is corrected"
     assert snapshot(first) == before, "a re-run touched the old job"
-    assert again.row.generation == first.id
+    assert again.generation == first.id
 
 
 def test_full_tells_the_unit_from_nothing(jobs, load):
@@ -112,7 +113,7 @@ def test_a_re_run_of_a_re_run_goes_on_with_the_same_telling(jobs, load):
     third = second.rerun("failed_items")
     drain(jobs)
     assert jobs.worked == [5]
-    assert (third.refresh().status, third.row.rerun_of) == ("completed", second.id)
+    assert (third.refresh().status, third.rerun_of) == ("completed", second.id)
 
 
 def test_failed_keys_that_the_input_has_no_more_are_closed_as_gone(jobs):
@@ -181,7 +182,7 @@ def test_while_the_unit_is_active_a_re_run_is_refused_with_the_id_or_queued(jobs
             first.rerun(mode)
         assert error.value.job_id == active.id
     queued = first.rerun("failed_items", if_active="queue")
-    assert queued.row.waits_for == active.id
+    assert queued.waits_for == active.id
     with pytest.raises(AlreadyActive) as error:
         first.retry()
     assert error.value.job_id == active.id
@@ -218,11 +219,11 @@ def test_retry_is_the_same_job_with_one_more_attempt_and_its_failed_items(jobs, 
     drain(jobs)
     reset(jobs)
     job.retry("the source is back", actor="anna")
-    assert (job.status, job.row.max_attempts, job.row.outcome) == ("pending", 2, None)
+    assert (job.status, job.max_attempts, job.outcome) == ("pending", 2, None)
     drain(jobs)
     assert jobs.worked == [3, 5]
     assert jobs.downloads == 0
-    assert (job.refresh().status, job.row.attempt, counts(job)) == ("completed", 2, (10, 0, 0))
+    assert (job.refresh().status, job.attempt, counts(job)) == ("completed", 2, (10, 0, 0))
     line = event(job, "retried")
     assert (line.actor, line.reason, line.from_status) == ("anna", "the source is back", "partial")
 
@@ -269,8 +270,8 @@ def test_a_corrected_file_continues_the_old_ledger_and_both_units_point_at_each_
     drain(jobs)
     assert jobs.worked == ["b=2"]
     assert [i.key for i in again.items("skipped")] == ["b=x", "d=y"]
-    assert again.refresh().row.unit != first.row.unit
-    assert again.row.generation == first.id
+    assert again.refresh().unit != first.unit
+    assert again.generation == first.id
     assert jobs.read == ["planes.csv", "planes2.csv"]
 
 
@@ -297,7 +298,7 @@ def test_a_corrected_file_with_keys_of_its_rows(jobs, tmp_path):
     with jobs.store.read() as conn:
         from jobtrail.store import units
 
-        old, new = units.get(conn, first.row.unit), units.get(conn, again.row.unit)
+        old, new = units.get(conn, first.unit), units.get(conn, again.unit)
     assert (old.linked_unit, new.linked_unit) == (new.unit, old.unit)
 
 
@@ -324,7 +325,7 @@ def test_a_held_job_is_retried_although_a_newer_one_waits_behind_it(jobs):
     held = load.using(source="s", period="2013-02").enqueue()
     store = jobs.store
     store.write(lambda conn: rows.claim(conn, store.dialect, "default", 1, "01a22846-0000-7000-8000-000000000001", store.now()))
-    lost = transitions.interrupted(subject(held.refresh().row), reason="its worker is gone")
+    lost = transitions.interrupted(subject(stored_row(held.refresh())), reason="its worker is gone")
     assert store.write(lambda conn: rows.apply(conn, store.dialect, [lost], store.now())) == []
     behind = load.using(source="s", period="2013-02", if_active="queue").enqueue()
     assert held.retry().status == "pending"

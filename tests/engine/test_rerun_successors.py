@@ -66,8 +66,8 @@ def test_a_rerun_with_successors_starts_them_all_once(jobs, chain, mode):
     assert sorted(jobs.ran) == ALL, "those of successors too"
     came = {one["task"]: jobs.get(one["job"]) for one in again.successors()}
     assert not before & {job.id for job in came.values()}
-    assert came["report"].row.parent == again.id
-    assert came["report"].row.source == "s"
+    assert came["report"].parent == again.id
+    assert came["report"].source == "s"
 
 
 def test_a_rerun_whose_body_names_nothing_is_followed_too(jobs):

@@ -15,6 +15,7 @@ from making import Maker, subject
 from trails import names, until
 
 from jobtrail import Context, JobTrail
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.commands.rerun import subject as subject_of
 from jobtrail.database import connection
 from jobtrail.errors import StoreUnavailable
@@ -71,7 +72,7 @@ def test_c63_an_end_that_cannot_be_written_waits_in_a_file_and_is_not_repeated(s
         await jobs.worker().run(burst=True)
 
     asyncio.run(next_one())
-    assert (job.refresh().status, job.row.run_no, bodies) == ("partial", 1, [1])
+    assert (job.refresh().status, job.run_no, bodies) == ("partial", 1, [1])
     assert job.item_counts() == {"ok": 1, "failed": 1, "skipped": 0}
     assert names(job) == ["finished"]
     assert not kept.exists()
@@ -91,7 +92,7 @@ def test_what_was_given_away_meanwhile_is_refused(sqlite_url, impatient):
         await jobs.worker(beat=None).run(burst=True)
 
     asyncio.run(burst())
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     late = transitions.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
     spool.keep(jobs.store, [Ended(late)])
     assert spool.replay(jobs.store, "w") == 0

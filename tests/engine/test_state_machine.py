@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import select
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, JobTrail, Retry
-from jobtrail.commands.handles import Job
+from jobtrail.commands.job_handle import Job, stored_row
 from jobtrail.commands.submit import NOTHING
 from jobtrail.commands.successors import Before, Next, successor
 from jobtrail.database.tables import events as event_table
@@ -220,7 +220,7 @@ class Machine(RuleBasedStateMachine):
             claim.id, claim.run_no, claim.attempt, unit=claim.unit, max_attempts=claim.max_attempts,
             worker=body.worker, put_backs=claim.put_backs, suspect=claim.suspect,
         )  # fmt: skip
-        row = self.handles[claim.id].refresh().row
+        row = stored_row(self.handles[claim.id].refresh())
         if not told or row.run_no != claim.run_no or row.status is not Status.CANCELLING:
             return subject
         return Subject(**{**vars_of(subject), "stop_cause": row.stop_cause, "stop_noticed": True})
@@ -241,9 +241,9 @@ class Machine(RuleBasedStateMachine):
             move = replace(move, follow=(one.to_plain(),))
         ledgers = {claim.id: (claim.ledger, None)}
         if not self.apply(move, ledgers=ledgers):
-            assert not body.zombie or self.handles[claim.id].refresh().row.run_no == claim.run_no
+            assert not body.zombie or self.handles[claim.id].refresh().run_no == claim.run_no
             return
-        row = self.handles[claim.id].refresh().row
+        row = stored_row(self.handles[claim.id].refresh())
         if row.run_no != claim.run_no:
             return
         if row.body_running:
@@ -263,7 +263,7 @@ class Machine(RuleBasedStateMachine):
         claim = self.bodies[index % len(self.bodies)].claim
         records = runs.Records(claim.id, claim.run_no, claim.ledger, progress=runs.Progress(50.0))
         written = self.store.write(lambda c: runs.write(c, self.store.dialect, records, self.store.now()))
-        row = self.handles[claim.id].refresh().row
+        row = stored_row(self.handles[claim.id].refresh())
         assert written is (row.run_no == claim.run_no and row.status in HELD), "an old run's reports are refused"
 
     @rule(which=st.integers(0, 1), truly=st.booleans())

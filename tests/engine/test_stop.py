@@ -15,6 +15,7 @@ from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
 from jobtrail.cli.commands.actions import _words
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
@@ -128,7 +129,7 @@ async def test_six_bodies_that_time_out(make_jobs):
         await soon("b is asked to stop", lambda: status(six_jobs["b"]) == "cancelling")
         await soon("f is asked to stop", lambda: status(six_jobs["f"]) == "cancelling")
         for still in "bf":
-            row = six_jobs[still].row
+            row = stored_row(six_jobs[still])
             assert (row.stop_cause, row.run_no, row.unit_lock) == ("timeout", 1, row.unit)
         await soon("all have ended", lambda: {status(job) for job in six_jobs.values()} <= FINAL)
     ends = {name: str(status(job)) for name, job in six_jobs.items()}
@@ -162,7 +163,7 @@ async def test_six_bodies_that_a_person_cancels(make_jobs):
             six_jobs["e"].cancel()
         await soon("a, c and d have stopped", lambda: {status(six_jobs[name]) for name in "acd"} == {"cancelled"})
         for still in "bf":
-            row = six_jobs[still].refresh().row
+            row = stored_row(six_jobs[still].refresh())
             assert (row.status, row.stop_cause, row.unit_lock) == ("cancelling", "cancel", row.unit)
         await soon("all have ended", lambda: {status(job) for job in six_jobs.values()} <= FINAL)
     ends = {name: str(status(job)) for name, job in six_jobs.items()}
@@ -170,8 +171,8 @@ async def test_six_bodies_that_a_person_cancels(make_jobs):
         "a": "cancelled", "b": "cancelled", "c": "cancelled", "d": "cancelled", "e": "failed",
         "f": "completed",  # it could not notice, and finished first: its result counts
     }  # fmt: skip
-    assert (six_jobs["b"].row.result, six_jobs["c"].row.result) == ('"late"', '"half"'), "kept for inspection"
-    assert six_jobs["d"].row.note == "ValueError: in its clean-up"
+    assert (stored_row(six_jobs["b"]).result, stored_row(six_jobs["c"]).result) == ('"late"', '"half"'), "kept for inspection"
+    assert six_jobs["d"].note == "ValueError: in its clean-up"
     assert seen.bodies.begun == {"a": 1, "b": 1, "c": 1, "d": 1, "e": 3, "f": 1}
     assert set(seen.bodies.most.values()) == {1}
     for name in "abcdf":
@@ -191,7 +192,7 @@ async def test_six_bodies_whose_worker_drains(make_jobs):
         "a": "pending", "b": "pending", "c": "completed", "d": "pending", "e": "failed", "f": "pending",
     }  # fmt: skip
     for name in "abdf":
-        row = six_jobs[name].row
+        row = stored_row(six_jobs[name])
         assert (row.attempt, row.run_no, row.suspect) == (0, 1, False), "not charged"
         assert names(six_jobs[name]) == ["handed_back"]
         assert event(six_jobs[name], "handed_back").reason == "interrupted by shutdown"
@@ -200,7 +201,7 @@ async def test_six_bodies_whose_worker_drains(make_jobs):
     seen.quick = True
     async with working(jobs):
         await soon("all are done", lambda: {status(six_jobs[name]) for name in "abdf"} == {"completed"})
-    assert {six_jobs[name].row.attempt for name in "abdf"} == {1}
+    assert {six_jobs[name].attempt for name in "abdf"} == {1}
     assert set(seen.bodies.most.values()) == {1}
 
 
@@ -220,11 +221,11 @@ async def test_three_roll_outs_in_a_row_use_up_no_attempt(make_jobs):
     for roll_out in range(1, 4):
         async with working(jobs):
             await soon("it runs", lambda n=roll_out: len(begun) == n)
-        assert (status(job), job.row.run_no, job.row.attempt) == ("pending", roll_out, 0)
+        assert (status(job), job.run_no, job.attempt) == ("pending", roll_out, 0)
     async with working(jobs):
         await soon("it is done", lambda: status(job) == "completed")
     assert begun == [1, 1, 1, 1]
-    assert (job.row.attempt, job.row.run_no) == (1, 4)
+    assert (job.attempt, job.run_no) == (1, 4)
 
 
 async def test_a_second_signal_hands_back_at_once(make_jobs):
@@ -239,7 +240,7 @@ async def test_a_second_signal_hands_back_at_once(make_jobs):
         began = time.monotonic()
         await worker.hand_back_all()
         assert time.monotonic() - began < 3
-        assert (status(job), job.row.attempt) == ("pending", 0)
+        assert (status(job), job.attempt) == ("pending", 0)
         gate.set()
 
 
@@ -324,17 +325,17 @@ async def test_a_second_cancel_forces_the_end_and_the_row_says_that_the_body_run
     async with working(jobs):
         await soon("it runs", lambda: status(job) == "running")
         assert job.cancel().status == "cancelling"
-        row = job.cancel(actor="ann").row
+        row = stored_row(job.cancel(actor="ann"))
         assert (row.status, row.body_running, row.unit_lock) == ("cancelled", True, row.unit)
         assert event(job, "forced").reason == "second cancel"
         behind = task.using(source="s", period="2013", if_active="queue").enqueue()
         await asyncio.sleep(0.4)
         assert status(behind) == "pending", "the unit is not free while the body runs"
-        assert job.refresh().row.body_running
+        assert job.refresh().body_running
         gate.set()
-        await soon("the row says that the body has ended", lambda: not job.refresh().row.body_running)
+        await soon("the row says that the body has ended", lambda: not job.refresh().body_running)
         await soon("the unit is free for the next", lambda: status(behind) == "completed")
-    assert job.refresh().row.status == "cancelled"
+    assert job.refresh().status == "cancelled"
 
 
 async def test_a_person_who_cancels_what_a_limit_is_stopping_forces_it_and_the_error_names_the_limit(make_jobs):
@@ -347,8 +348,8 @@ async def test_a_person_who_cancels_what_a_limit_is_stopping_forces_it_and_the_e
         assert job.cancel(actor="ann").status == "failed"
         assert "timeout" in job.error["message"]
         gate.set()
-        await soon("its body has ended", lambda: not job.refresh().row.body_running)
-    assert (status(job), job.row.run_no) == ("failed", 1)
+        await soon("its body has ended", lambda: not job.refresh().body_running)
+    assert (status(job), job.run_no) == ("failed", 1)
 
 
 async def test_a_cancel_that_the_worker_was_not_told_of_wins_over_a_limit(make_jobs, url):
@@ -369,7 +370,7 @@ async def test_a_cancel_that_the_worker_was_not_told_of_wins_over_a_limit(make_j
         job.cancel("mine", actor="ann")
         await soon("it has ended", lambda: status(job) in FINAL)
     assert (status(job), begun) == ("cancelled", [1])
-    assert job.row.stop_cause == "cancel"
+    assert job.stop_cause == "cancel"
 
 
 # -- stall ---------------------------------------------------------------------------------------------------
@@ -396,7 +397,7 @@ async def test_a_body_without_a_sign_of_life_is_stopped_and_the_trail_says_stuck
     job = task.enqueue()
     async with working(jobs):
         await soon("it has ended", lambda: status(job) in FINAL)
-    assert (status(job), job.row.attempt, len(begun)) == ("failed", 2, 2)
+    assert (status(job), job.attempt, len(begun)) == ("failed", 2, 2)
     assert job.error["message"] == "gave no sign of life for 0.3 s"
     assert names(job) == ["stuck", "stop_requested", "stopped"] * 2
     assert event(job, "stop_requested").detail["cause"] == "stall"
@@ -479,7 +480,7 @@ async def test_a_job_given_away_and_back_does_not_start_beside_its_own_old_body(
         await soon("the second run is done", lambda: status(job) == "completed")
         assert worker.running == {}
     assert (bodies.begun, bodies.most) == ({"it": 2}, {"it": 1})
-    assert job.row.attempt == 2, "the lost run is charged, what was given back is not"
+    assert job.attempt == 2, "the lost run is charged, what was given back is not"
 
 
 async def test_a_job_that_cannot_be_begun_fails_and_the_others_of_its_claim_run(make_jobs, url):
@@ -584,7 +585,7 @@ async def test_what_cannot_be_stopped_keeps_its_run_in_a_process_that_goes_on(ma
         await soon("it runs", lambda: status(job) == "running")
     with jobs.store.read() as conn:
         assert workers.state_of(conn, worker.id) == "leaving"
-    assert (status(job), job.row.unit_lock) == ("running", job.row.unit)
+    assert (status(job), stored_row(job).unit_lock) == ("running", job.unit)
     async with working(jobs, beat="thread"):
         await asyncio.sleep(0.5)
         assert (status(job), bodies.begun) == ("running", {"it": 1})
@@ -592,5 +593,5 @@ async def test_what_cannot_be_stopped_keeps_its_run_in_a_process_that_goes_on(ma
         await soon("it is given back", lambda: "handed_back" in names(job))
         gate.set()
         await soon("it is done", lambda: status(job) == "completed")
-    assert (job.row.attempt, job.row.run_no, job.row.strikes) == (1, 2, 0), "not charged"
+    assert (job.attempt, job.run_no, stored_row(job).strikes) == (1, 2, 0), "not charged"
     assert names(job)[0] == "handed_back"

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from trails import count_rows, event, until
 
 from jobtrail import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidArguments, InvalidOption, NotFound
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.database.tables import submitters
 from jobtrail.testing import MovableClock, adrain, assert_enqueued, drain, inline
 
@@ -44,7 +45,7 @@ def test_run_at_and_delay(jobs, clock):
     at = jobs.note.using(run_at=clock.now() + timedelta(minutes=5)).enqueue("at")
     later = jobs.note.using(delay=600).enqueue("delay")
     delta = jobs.note.using(delay=timedelta(hours=1)).enqueue("delta")
-    assert at.row.run_at == clock.now() + timedelta(minutes=5)
+    assert at.run_at == clock.now() + timedelta(minutes=5)
     for minutes, ran in ((0, []), (6, ["at"]), (5, ["at", "delay"]), (60, ["at", "delay", "delta"])):
         clock.move(minutes=minutes)
         drain(jobs)
@@ -208,7 +209,7 @@ def test_if_active_same_raise_and_queue(jobs):
     assert same.value.job_id == first.id
     behind = unit.using(if_active="queue").enqueue("b")
     assert behind.created
-    assert (behind.row.waits_for, behind.status) == (first.id, "pending")
+    assert (behind.waits_for, behind.status) == (first.id, "pending")
     assert unit.using(if_active="queue").enqueue("b").id == behind.id
     with pytest.raises(AlreadyActive) as third:
         unit.using(if_active="queue").enqueue("c")
@@ -299,7 +300,7 @@ def test_enqueue_many_of_a_task_with_required_arguments(jobs):
 def test_enqueue_each_is_all_or_none(jobs):
     units = [jobs.note.using(source="s", period=f"2013-{month:02d}") for month in (1, 2, 3)]
     made = jobs.enqueue_each((unit, {"what": "a"}) for unit in units)
-    assert [job.row.period for job in made] == ["2013-01", "2013-02", "2013-03"]
+    assert [stored_row(job).period for job in made] == ["2013-01", "2013-02", "2013-03"]
     fourth = jobs.note.using(source="s", period="2013-04")
     with pytest.raises(AlreadyActive):
         jobs.enqueue_each([(fourth, {"what": "a"}), (units[0], {"what": "other"})])
@@ -368,7 +369,7 @@ def test_a_body_that_does_not_end_is_handed_back_uncharged_in_bounded_time(make_
     try:
         made = asyncio.run(host())
         for job in made:
-            assert (job.refresh().status, job.row.attempt, job.row.hand_backs) == ("pending", 0, 1)
+            assert (job.refresh().status, job.attempt, stored_row(job).hand_backs) == ("pending", 0, 1)
             assert "shutdown" in event(job, "handed_back").reason
     finally:
         go.set()

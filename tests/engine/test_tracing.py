@@ -18,6 +18,7 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracerProvider, SpanKind, Stat
 from trails import QUICK
 
 from jobtrail import AlreadyActive, AsyncContext, Context, InvalidOption, JobTrail, Partial, RetryableError
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 from jobtrail.worker.tracing import tracing_middleware
 
@@ -108,14 +109,14 @@ def test_an_attempt_belongs_to_the_submission(jobs, spans):
 def test_the_context_is_kept_as_w3c_traceparent(jobs, spans):
     job = task(jobs, lambda: None).enqueue()
     context = spans.one("enqueue load").context
-    told = json.loads(job.row.options)
+    told = json.loads(stored_row(job).options)
     parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
     assert told == {"trace": {"traceparent": parent}}
 
 
 def test_other_options_of_the_submission_stay(jobs, spans):
     job = task(jobs, lambda: None).using(timeout=7, retry=3).enqueue()
-    assert {"retry", "timeout", "trace"} == set(json.loads(job.row.options))
+    assert {"retry", "timeout", "trace"} == set(json.loads(stored_row(job).options))
 
 
 def test_each_attempt_is_a_span_of_the_same_parent(jobs, spans):
@@ -416,6 +417,7 @@ def test_without_tracing_nothing_is_loaded_and_nothing_is_stored(tmp_path):
     code = f"""
 import sys
 from jobtrail import JobTrail
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 jobs = JobTrail("sqlite:///{tmp_path}/jobs.db")
 task = jobs.task(lambda: None, name="task")
@@ -424,7 +426,7 @@ again = task.using(source="a", period="2013").enqueue()
 drain(jobs)
 again.rerun()
 drain(jobs)
-print(*[one.row.options for one in jobs.find()], *[name for name in ("opentelemetry", "prometheus_client") if name in sys.modules])
+print(*[stored_row(one).options for one in jobs.find()], *[name for name in ("opentelemetry", "prometheus_client") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["None"] * 3
@@ -434,7 +436,7 @@ def test_without_an_sdk_nothing_is_stored(sqlite_url):
     with contextlib.closing(JobTrail(sqlite_url, tracing=NoOpTracerProvider(), **QUICK)) as jobs:
         job = task(jobs, lambda: get_current_span() is INVALID_SPAN).enqueue()
         drain(jobs)
-        assert job.refresh().row.options is None
+        assert stored_row(job.refresh()).options is None
         assert job.status == "completed"
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import StoreUnavailable
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.database.tables import workers as worker_table
 from jobtrail.job import transitions
@@ -90,7 +91,7 @@ def unit(jobs, period="2013-02", **options):
 
 
 def lock(job):
-    return job.refresh().row.unit_lock
+    return stored_row(job.refresh()).unit_lock
 
 
 # -- who is dead ---------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def test_a_silent_worker_is_found_and_its_job_runs_again(jobs, make):
         assert not upkeep.run_once(float(at))
     assert job.refresh().status == "running"
     assert upkeep.run_once(15.5) == Swept(dead=1, recovered=1)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.run_no, row.attempt, row.suspect, row.strikes) == ("pending", 1, 1, True, 1)
     assert names(job) == ["interrupted", "recovered"]
     told = event(job, "interrupted")
@@ -114,7 +115,7 @@ def test_a_silent_worker_is_found_and_its_job_runs_again(jobs, make):
     assert told.detail["worker"] == make.worker
     assert not upkeep.run_once(17.0), "there is nothing left to do"
     drain(jobs)
-    assert (job.refresh().status, job.row.run_no, job.row.attempt) == ("completed", 2, 2)
+    assert (job.refresh().status, job.run_no, job.attempt) == ("completed", 2, 2)
 
 
 def test_a_process_that_is_gone_is_found_at_once(jobs, make):
@@ -194,10 +195,10 @@ def test_the_task_says_what_becomes_of_an_interrupted_job(make_jobs, on_interrup
     if on_interrupt == "fail":
         assert job.error["message"] == f"worker lost ({HOW})"
         assert lock(job) is None
-        assert lock(behind) == behind.row.unit, "whoever waits behind takes the unit over"
+        assert lock(behind) == behind.unit, "whoever waits behind takes the unit over"
     else:
-        assert lock(job) == job.row.unit, "the unit stays taken while the job is interrupted or waits"
-        assert behind.refresh().row.waits_for == job.id
+        assert lock(job) == job.unit, "the unit stays taken while the job is interrupted or waits"
+        assert behind.refresh().waits_for == job.id
 
 
 def test_a_held_job_is_retried_or_cancelled_by_a_person(make_jobs):
@@ -210,7 +211,7 @@ def test_a_held_job_is_retried_or_cancelled_by_a_person(make_jobs):
     keeper(jobs).run_once(0.0)
     assert one.retry(actor="ann").status == "pending"
     assert two.cancel(actor="ann").status == "cancelled"
-    assert behind.refresh().row.waits_for is None
+    assert behind.refresh().waits_for is None
     drain(jobs)
     assert (one.refresh().status, behind.refresh().status) == ("completed", "completed")
 
@@ -229,7 +230,7 @@ def test_a_running_job_that_is_nobodys_runs_again_and_is_not_charged_with_a_deat
     make.claim()
     change(jobs, job, worker=None)
     assert keeper(jobs).run_once(0.0).recovered == 1
-    assert (job.refresh().status, job.row.strikes) == ("pending", 0)
+    assert (job.refresh().status, stored_row(job).strikes) == ("pending", 0)
     assert event(job, "interrupted").reason == "no worker holds it"
 
 
@@ -262,7 +263,7 @@ def test_three_deaths_alone_and_it_has_failed(jobs):
         assert [claim.run_no for claim in claims] == [death]
         bury(jobs, maker)
         keeper(jobs).run_once(0.0)
-        assert job.refresh().row.strikes == death
+        assert stored_row(job.refresh()).strikes == death
     assert job.status == "failed"
     assert job.error["message"] == f"killed its worker 3 times ({HOW})"
 
@@ -273,7 +274,7 @@ def test_a_cancel_under_way_is_a_cancel_when_its_worker_dies(jobs, make):
     job.cancel(actor="ann")
     bury(jobs, make)
     assert keeper(jobs).run_once(0.0).recovered == 1
-    assert (job.refresh().status, job.row.note, lock(job)) == ("cancelled", HOW, None)
+    assert (job.refresh().status, job.note, lock(job)) == ("cancelled", HOW, None)
     assert names(job) == ["stop_requested", "stopped"]
 
 
@@ -300,8 +301,8 @@ def test_a_pass_that_was_paused_between_reading_and_writing_does_no_harm(jobs, m
     upkeep._handle = paused
     assert upkeep.run_once(0.0).recovered == 1
     assert (a.refresh().status, a.result()) == ("completed", "kept")
-    assert (b.refresh().status, b.row.run_no, b.row.worker) == ("running", 2, other.worker)
-    assert (c.refresh().status, c.row.run_no) == ("pending", 1)
+    assert (b.refresh().status, b.run_no, b.worker) == ("running", 2, other.worker)
+    assert (c.refresh().status, c.run_no) == ("pending", 1)
     assert names(a) == ["refused"]
     assert names(b) == ["handed_back", "refused"]
     assert names(c) == ["interrupted", "recovered"]
@@ -388,18 +389,18 @@ def test_a_stop_over_its_time_is_forced_and_the_unit_waits_for_the_body(jobs, ma
     assert not upkeep.run_once(0.0)
     clock.move(seconds=2)
     assert upkeep.run_once(2.0).forced == 1
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.body_running, row.unit_lock) == (status, True, row.unit)
     assert (job.error is None) is (cause == "cancel")
-    assert behind.refresh().row.waits_for == job.id
+    assert behind.refresh().waits_for == job.id
     assert not upkeep.run_once(4.0), "its worker lives, so its body does"
 
     assert make.finish(claim) != [], "what the body still says is refused"
     ended = subject(claim, status=Status(status), stop_cause=cause)
     assert make.apply(transitions.body_returned(ended)) == []
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.body_running, row.unit_lock) == (status, False, None)
-    assert lock(behind) == behind.row.unit
+    assert lock(behind) == behind.unit
     assert names(job) == ["stop_requested", "forced", "refused", "body_returned"]
 
 
@@ -408,14 +409,14 @@ def test_the_body_of_a_forced_end_is_gone_when_its_process_is(jobs, make, clock)
     behind = unit(jobs, if_active="queue").enqueue()
     make.claim()
     job.cancel(actor="ann")
-    assert job.cancel(actor="ann").row.body_running
+    assert job.cancel(actor="ann").body_running
     bury(jobs, make)
     upkeep = keeper(jobs)
     assert upkeep.run_once(0.0) == Swept(freed=1)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.body_running, row.unit_lock) == ("cancelled", False, None)
     assert (event(job, "body_returned").actor, event(job, "body_returned").reason) == ("upkeep", HOW)
-    assert lock(behind) == behind.row.unit
+    assert lock(behind) == behind.unit
     assert not upkeep.run_once(2.0)
 
 
@@ -426,7 +427,7 @@ def test_a_forced_end_without_a_unit_does_not_say_for_ever_that_its_body_runs(jo
     job.cancel()
     bury(jobs, make)
     keeper(jobs).run_once(0.0)
-    assert job.refresh().row.body_running is False
+    assert job.refresh().body_running is False
 
 
 # -- outages -------------------------------------------------------------------------------------------
@@ -534,7 +535,7 @@ def test_a_worker_that_was_stopped_and_declared_dead_lives_on_and_its_old_bodies
     job = slow.enqueue()
     with process(tmp_path, url) as (first, said):
         until("the body runs", lambda: said.read_text() == "enter\n", timeout=30)
-        old = job.refresh().row.worker
+        old = job.refresh().worker
         stop(first, url)
         asyncio.run(second(job))
         assert names(job)[:2] == ["interrupted", "recovered"]
@@ -551,6 +552,6 @@ def test_a_worker_that_was_stopped_and_declared_dead_lives_on_and_its_old_bodies
 
         known = until("it has a new identity", renewed, timeout=20)
         assert [one["id"] for one in known if one["state"] == "dead"] == [old]
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.run_no, done, job.result()) == ("completed", 2, [1], "by the second")
     assert said.read_text().count("enter") == 1

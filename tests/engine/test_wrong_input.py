@@ -8,6 +8,7 @@ import pytest
 from trails import count_rows
 
 from jobtrail import InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, Retry, StoreUnavailable, UnknownTask
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import MovableClock, drain
 
 
@@ -123,7 +124,7 @@ def test_a_wait_function_that_misbehaves_never_loses_the_job(make_jobs, answer):
 
     job = load.enqueue()
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert row.status == "pending"
     assert 0 <= (row.run_at - clock.now()).total_seconds() <= 3600
     assert "the job's own error" in row.retry_reason

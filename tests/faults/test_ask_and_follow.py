@@ -70,6 +70,6 @@ def test_a_group_is_followed_once(one: Fleet, at: str) -> None:
     quick = works.jobs.task_named("quick")
     group = works.jobs.group([(quick, {}), (quick, {}), (quick, {})], then=works.jobs.task_named("follows"), result_as="many")
     crash_and_recover(one, at)
-    assert group.outcome == "success"
+    assert group.outcome() == "success"
     assert [line["many"] for line in one.diary("follows")] == [[None, None, None]]
     assert drain(works.jobs) == []

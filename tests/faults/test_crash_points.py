@@ -63,7 +63,7 @@ def test_nothing_is_lost_at(one: Fleet, at: str) -> None:
     starts = len(one.diary("start"))
     assert row.attempt == (1 if at in DONE_BEFORE else 2)
     assert starts == {"claim_answer_lost": 1, "claimed": 1}.get(at, row.attempt)
-    assert one.jobs.get(job).row.status == "completed"
+    assert one.jobs.get(job).status == "completed"
     assert {line["key"] for line in one.diary("item")} == set(range(COUNT))
     assert len(one.jobs.get(job).items(outcome="ok")) == COUNT
     if at not in {"claim_answer_lost", "claimed"}:

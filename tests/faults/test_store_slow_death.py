@@ -11,6 +11,7 @@ import pytest
 from trails import until
 
 from jobtrail import JobTrail, ResultTimeout, StoreUnavailable
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status
@@ -44,7 +45,7 @@ def _store_away(address, server, bodies_out):
             await asyncio.to_thread(until, "the end is written", lambda: _status(job) == "completed", timeout=30)
 
     asyncio.run(host())
-    return job.refresh().row, bodies
+    return stored_row(job.refresh()), bodies
 
 
 def _status(job):

@@ -22,7 +22,7 @@ def note(what: str, ctx: Context | AsyncContext, **more: object) -> None:
     global _diary
     if _diary is None:
         _diary = os.open(os.environ["FAULTS_DIARY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    line = {"what": what, "job": ctx.job, "run": ctx.run_no, "pid": os.getpid(), "at": time.time(), **more}
+    line = {"what": what, "job": ctx.job_id, "run": ctx.run_no, "pid": os.getpid(), "at": time.time(), **more}
     os.write(_diary, (json.dumps(line) + "\n").encode())
 
 

@@ -11,6 +11,7 @@ import pytest
 from trails import event
 
 from jobtrail import InvalidOption
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import MovableClock, drain
 
 # -- C-14 ----------------------------------------------------------------------------------------------
@@ -30,14 +31,14 @@ def test_c14_an_unknown_task_goes_back_with_a_delay_and_ends_failed_and_can_be_r
     report(new, "report.make", lambda month, region: month)
     with caplog.at_level(logging.WARNING, "jobtrail"):
         drain(new)
-        row = made[0].refresh().row
+        row = stored_row(made[0].refresh())
         assert (row.status, row.attempt, row.put_backs) == ("pending", 0, 1)
         assert (row.run_at - clock.now()).total_seconds() == 30
         for _ in range(5):
             clock.move(seconds=31)
             drain(new)
     for job in made:
-        assert (job.refresh().status, job.row.attempt) == ("failed", 1)
+        assert (job.refresh().status, job.attempt) == ("failed", 1)
         assert "unknown task" in job.error["message"]
         assert "report.build" in job.error["message"]
     warnings = [one for one in caplog.records if "report.build" in one.getMessage()]
@@ -57,7 +58,7 @@ def test_c14_another_version_of_the_worker_takes_what_was_put_back(make_jobs):
     assert job.refresh().status == "pending"
     clock.move(seconds=31)
     drain(old)
-    assert (job.result(), job.row.attempt) == ("old", 1)
+    assert (job.result(), job.attempt) == ("old", 1)
 
 
 def test_c14_wrong_arguments_for_the_new_code_fail_at_once_and_name_the_argument(make_jobs):
@@ -66,7 +67,7 @@ def test_c14_wrong_arguments_for_the_new_code_fail_at_once_and_name_the_argument
     job = report(old, "report", lambda month: 1, retry=5).enqueue(5)
     report(new, "report", lambda *, month, region: 1, retry=5)
     drain(new)
-    assert (job.refresh().status, job.row.attempt) == ("failed", 1)
+    assert (job.refresh().status, job.attempt) == ("failed", 1)
     assert "'region'" in job.error["message"]
 
 
@@ -79,7 +80,7 @@ def test_c14_an_alias_lets_a_renamed_task_run_what_is_queued(make_jobs):
     assert job.result() == "new 5"
     with pytest.raises(InvalidOption, match="report.build"):
         report(new, "report.build", lambda: 1)
-    assert renamed.enqueue(1).row.task == "report.make"
+    assert renamed.enqueue(1).task == "report.make"
 
 
 # -- C-15 ----------------------------------------------------------------------------------------------
@@ -170,11 +171,11 @@ def test_c15_whatever_is_raised_is_a_failure_that_can_be_stored_and_shown(jobs, 
     drain(jobs, delayed=True)
     for job in made:
         assert job.refresh().status == "failed"
-        assert len(job.row.error.encode()) <= 65_536
-        assert "\x00" not in job.row.error
+        assert len(stored_row(job).error.encode()) <= 65_536
+        assert "\x00" not in stored_row(job).error
     assert words in made[0].error["message"]
     assert made[0].error["traceback"]
-    assert made[2].row.attempt == 2
+    assert made[2].attempt == 2
     assert after.result() == 1
 
 
@@ -239,7 +240,7 @@ def test_c18_sys_exit_is_a_failed_attempt(jobs, name, is_async):
     job = load.enqueue()
     drain(jobs, delayed=True)
     assert attempts == [1, 2]
-    assert (job.refresh().status, job.row.attempt) == ("failed", 2)
+    assert (job.refresh().status, job.attempt) == ("failed", 2)
     assert words in f"{job.error['type']} {job.error['message']}"
     assert event(job, "finished").to_status == "failed"
     assert [other.result() for other in others] == ["went on"] * 2

@@ -15,6 +15,7 @@ import pytest
 from trails import until
 
 from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
@@ -48,7 +49,7 @@ def test_c22_a_job_at_its_thousandth_attempt_is_still_there(make_jobs):
     job = load.enqueue()
     jobs.store.write(lambda conn: conn.exec_driver_sql("UPDATE jobtrail_jobs SET attempt = 1500, run_no = 1500"))
     drain(jobs)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     assert (row.status, row.attempt) == ("pending", 1501)
     assert (row.run_at - clock.now()).total_seconds() == 3600
 
@@ -69,10 +70,10 @@ def test_c23_the_number_of_executions_is_what_was_said(jobs, declared, for_one, 
 
     one = load if for_one is None else load.using(retry=for_one if isinstance(for_one, Retry) else Retry(attempts=for_one, wait=0))
     job = one.enqueue()
-    assert job.row.max_attempts == executions
+    assert job.max_attempts == executions
     drain(jobs, delayed=True)
     assert ran == [(n, executions) for n in range(1, executions + 1)]
-    assert (job.refresh().status, job.row.attempt) == ("failed", executions)
+    assert (job.refresh().status, job.attempt) == ("failed", executions)
 
 
 def test_c23_no_limit_is_said_by_a_policy(make_jobs):
@@ -88,7 +89,7 @@ def test_c23_no_limit_is_said_by_a_policy(make_jobs):
     for _ in range(12):
         drain(jobs)
         clock.move(seconds=2)
-    assert (job.refresh().status, job.row.attempt, job.row.max_attempts) == ("pending", 12, None)
+    assert (job.refresh().status, job.attempt, job.max_attempts) == ("pending", 12, None)
 
 
 @pytest.mark.parametrize("bad", [0, -1, "3", 2.5, True])
@@ -153,13 +154,13 @@ def test_c25_a_result_that_is_not_json_is_stored_as_far_as_it_is_and_the_job_sta
     job = load.enqueue()
     drain(jobs)
     assert (ran, job.refresh().status) == ([1], "completed")
-    strict(job.row.result)
+    strict(stored_row(job).result)
     assert job.result()["good"] == "kept"
     assert job.result()["a"][:3] == [1, 2, 3]
     if name == "large":
         assert job.result()["a"][3] == 2**70
     if name in {"nan", "bytes", "set", "itself", "object"}:
-        assert "$.a[3]" in job.row.note
+        assert "$.a[3]" in job.note
 
 
 @pytest.mark.parametrize("name", [name for name in VALUES if name not in {"large", "nul"}])
@@ -216,7 +217,7 @@ def test_c26_an_attempt_that_dies_or_fails_early_loses_no_earned_item(jobs, url,
     assert job.item_counts()["ok"] == 40
     give_back(jobs, job)
     drain(jobs)  # fails before its first item
-    assert (job.refresh().status, job.row.retry_reason) == ("pending", "OSError: before the first item")
+    assert (job.refresh().status, job.retry_reason) == ("pending", "OSError: before the first item")
     assert job.item_counts()["ok"] == 40
     job.run_now()
     jobs.store.write(lambda conn: store_jobs.claim(conn, jobs.store.dialect, "default", 1, new_id(), jobs.store.now()))
@@ -229,7 +230,7 @@ def test_c26_an_attempt_that_dies_or_fails_early_loses_no_earned_item(jobs, url,
 
 def give_back(jobs, job):
     """What recovery does with the job of a dead worker."""
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     now = jobs.store.now()
     move = transitions.handed_back(subject(row), now, reason="its worker died", actor=transitions.UPKEEP)
     assert jobs.store.write(lambda conn: store_jobs.apply(conn, jobs.store.dialect, [move], now)) == []
@@ -256,7 +257,7 @@ def test_c29_re_run_a_period_by_hand(jobs):
     third = of(3).enqueue()
     drain(jobs)
     assert third.refresh().status == "partial"
-    before = third.row
+    before = stored_row(third)
     bad.clear()
     worked.clear()
     repair = third.rerun("failed_items")
@@ -265,8 +266,8 @@ def test_c29_re_run_a_period_by_hand(jobs):
     assert refused.value.job_id == repair.id
     drain(jobs)
     assert [value for _, value in worked] == [3, 7]
-    assert repair.refresh().row.rerun_of == third.id
-    assert third.refresh().row == before
+    assert repair.refresh().rerun_of == third.id
+    assert stored_row(third.refresh()) == before
 
     again = repair.rerun("failed_items")
     with pytest.raises(AlreadyActive) as refused:
@@ -281,7 +282,7 @@ def test_c29_re_run_a_period_by_hand(jobs):
         of(6).using(if_active="raise").enqueue()
     assert refused.value.job_id == sixth.id
     behind = of(6).using(if_active="queue").enqueue()
-    assert behind.row.waits_for == sixth.id
+    assert behind.waits_for == sixth.id
     drain(jobs)
 
     jobs.store.write(lambda conn: forget(conn, [third.id, repair.id, again.id]))
@@ -335,9 +336,9 @@ def test_c30_zero_items_all_failed_all_skipped(jobs, outcomes, status, note, per
 
     job = load.using(period="2013-02").enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.note) == (status, note)
-    assert (job.row.items_ok, job.row.items_failed, job.row.items_skipped) == tuple(
+    assert (job.refresh().status, job.note) == (status, note)
+    assert (job.items_ok, job.items_failed, job.items_skipped) == tuple(
         outcomes.count(name) for name in ("ok", "failed", "skipped")
     )
-    assert (job.progress or {}).get("percent") == percent
+    assert (job.progress() or {}).get("percent") == percent
     assert until("a waiting caller is answered", lambda: job.wait(timeout=1)).status == status

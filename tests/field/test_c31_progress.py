@@ -33,7 +33,7 @@ def test_c31_a_hundred_thousand_calls_are_cheap_bounded_and_keep_the_last_value(
     drain(jobs)
     assert took[0] / 100_000 < 40e-6, f"{took[0] / 0.1:.1f} µs for one call"
     assert len(writes) <= 4 * took[0] + 3, f"{len(writes)} writes in {took[0]:.1f} s"
-    progress = job.progress
+    progress = job.progress()
     assert (progress["percent"], progress["done"], progress["total"], progress["message"]) == (
         100.0, 100_000, 100_000, "row 100000",
     )  # fmt: skip
@@ -70,7 +70,7 @@ def test_c31_nonsense_is_clamped_or_shown_as_not_known_and_never_raises(jobs, ca
     job = load.enqueue()
     drain(jobs)
     assert job.result() == "ok"
-    found = job.progress
+    found = job.progress()
     assert (found["percent"], found["done"], found["total"]) == (percent, done, total)
 
 
@@ -98,7 +98,7 @@ def test_c31_values_that_cannot_be_printed_do_not_raise_into_the_job(jobs):
     job = load.enqueue()
     drain(jobs)
     assert job.result() == "ok"
-    assert job.progress["percent"] == 50.0
+    assert job.progress()["percent"] == 50.0
 
 
 def test_c31_progress_is_seen_while_the_body_runs_and_the_last_call_before_the_end_is_kept(jobs):
@@ -116,13 +116,13 @@ def test_c31_progress_is_seen_while_the_body_runs_and_the_last_call_before_the_e
     worker = threading.Thread(target=drain, args=(jobs,))
     worker.start()
     try:
-        until("half of it is seen", lambda: (job.progress or {}).get("percent") == 50.0)
+        until("half of it is seen", lambda: (job.progress() or {}).get("percent") == 50.0)
         assert job.refresh().status == "running"
-        assert job.progress["last_heartbeat_at"] is not None
+        assert job.progress()["last_heartbeat_at"] is not None
     finally:
         half.set()
         worker.join(10)
-    assert (job.progress["percent"], job.progress["message"]) == (7.5, "last")
+    assert (job.progress()["percent"], job.progress()["message"]) == (7.5, "last")
 
 
 def test_c31_a_heartbeat_is_kept_and_leaves_the_progress_as_it_was(jobs):
@@ -135,7 +135,7 @@ def test_c31_a_heartbeat_is_kept_and_leaves_the_progress_as_it_was(jobs):
 
     job = load.enqueue()
     drain(jobs)
-    found = job.progress
+    found = job.progress()
     assert (found["percent"], found["done"], found["total"], found["message"]) == (75.0, 3, 4, "three")
 
 
@@ -151,4 +151,4 @@ def test_c31_five_jobs_at_once(jobs):
     drain(jobs)
     for n, job in enumerate(made):
         assert job.refresh().status == "completed"
-        assert (job.progress["done"], job.progress["message"]) == (5_000, str(n))
+        assert (job.progress()["done"], job.progress()["message"]) == (5_000, str(n))

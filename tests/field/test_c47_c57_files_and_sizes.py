@@ -8,6 +8,7 @@ import io
 import pytest
 
 from jobtrail import PermanentError, TooLarge
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import drain
 
 ROWS = 1000
@@ -109,7 +110,7 @@ def test_c47_a_file_that_cannot_be_read_at_all_fails_at_once_with_a_sentence(job
     path.write_bytes(content)
     job = import_csv.using(file=path, retry=5).enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.attempt) == ("failed", 1)
+    assert (job.refresh().status, job.attempt) == ("failed", 1)
     assert words in job.error["message"]
 
 
@@ -119,7 +120,7 @@ def test_c47_header_only_is_nothing_to_do(jobs, import_csv, tmp_path):
     path.write_bytes(b"id,name\n")
     job = import_csv.using(file=path).enqueue()
     drain(jobs)
-    assert (job.refresh().status, job.row.note) == ("completed", "nothing to do")
+    assert (job.refresh().status, job.note) == ("completed", "nothing to do")
 
 
 def test_c47_a_wrongly_encoded_whole_file_is_stopped_by_its_limit(jobs, import_csv, tmp_path):
@@ -170,8 +171,8 @@ def test_c57_a_result_too_large_is_noted_and_the_work_is_not_repeated(jobs, size
     job = load.enqueue()
     drain(jobs)
     assert (job.refresh().status, ran) == ("completed", [1])
-    assert "is larger than" in job.row.note
-    assert len((job.row.result or "").encode()) <= 1_048_576
+    assert "is larger than" in job.note
+    assert len((stored_row(job).result or "").encode()) <= 1_048_576
 
 
 def test_c57_limits_are_settings(make_jobs):
@@ -186,7 +187,7 @@ def test_c57_limits_are_settings(make_jobs):
         load.enqueue("x" * 200)
     job = load.enqueue("x")
     drain(jobs)
-    assert "is larger than" in job.refresh().row.note
+    assert "is larger than" in job.refresh().note
 
 
 def test_c57_many_items_are_rows_and_are_paged(jobs):
@@ -200,7 +201,7 @@ def test_c57_many_items_are_rows_and_are_paged(jobs):
 
     job = load.enqueue()
     drain(jobs)
-    assert job.refresh().row.items_failed == 5_000
+    assert job.refresh().items_failed == 5_000
     page = job.items("failed", limit=50)
     assert len(page) == 50
     assert all(len(item.reason.encode()) <= 1000 for item in page)

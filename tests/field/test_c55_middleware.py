@@ -76,8 +76,8 @@ def test_c55_an_error_after_the_body_is_noted_and_the_body_is_not_repeated(make_
     drain(jobs, delayed=True)
     assert bodies == [1]
     assert job.result() == "earned"
-    assert (job.row.status, job.row.outcome) == ("completed", "success")
-    assert "middleware raised" in job.row.note
+    assert (job.status, job.outcome) == ("completed", "success")
+    assert "middleware raised" in job.note
 
 
 def test_c55_a_hook_that_hangs_after_the_body_has_a_limit(make_jobs):
@@ -101,7 +101,7 @@ def test_c55_a_hook_that_hangs_after_the_body_has_a_limit(make_jobs):
     drain(jobs)
     assert time.monotonic() - began < 5
     assert (job.result(), bodies) == ("earned", [1])
-    assert job.row.note
+    assert job.note
 
 
 def test_c55_an_error_before_the_body_is_a_failed_attempt_without_the_body(make_jobs):
@@ -230,7 +230,7 @@ def test_c55_on_cleanup_runs_after_every_end_and_its_error_is_noted(make_jobs):
     drain(jobs)
     assert sorted(cleaned) == ["raise", "return"]
     assert good.result() == "return"
-    assert "ZeroDivisionError" in good.row.note
+    assert "ZeroDivisionError" in good.note
     assert bad.refresh().status == "failed"
 
 

@@ -103,7 +103,7 @@ def test_c63_running_bodies_go_on_and_their_outcome_is_written_afterwards(kind, 
     assert sorted(ran) == list(range(12)), "a body ran twice, or never"
     for n, job in enumerate(made):
         assert job.result(timeout=5) == n
-        assert (job.row.attempt, job.row.items_ok) == (1, 3)
+        assert (job.attempt, job.items_ok) == (1, 3)
         assert job.log().count("item") == 3
     jobs.close()
 

@@ -100,7 +100,7 @@ def test_its_tasks_run_as_real_processes_and_its_command_tells_what_they_found(j
     jobtrail("submit", "checksums.verify", "--arg", "folder=archive")
     jobtrail("worker", "--burst")
     with contextlib.closing(JobTrail(f"sqlite:///{archive.parent / 'jobs.db'}", plugins=())) as jobs:
-        assert [(job.row.task, job.status) for job in jobs.find()] == [
+        assert [(job.task, job.status) for job in jobs.find()] == [
             ("checksums.verify", "partial"),
             ("checksums.record", "completed"),
         ]

@@ -160,7 +160,7 @@ def test_a_body_names_its_own_plugin_s_task_and_gets_the_application_s(make_jobs
     jobs.task_named("weather.sync").enqueue()
     drain(jobs)
     (job,) = jobs.find("task:weather.after")
-    assert (job.status, job.row.priority) == ("completed", 1)
+    assert (job.status, job.priority) == ("completed", 1)
 
 
 # -- broken ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from trails import event, until
 
 from jobtrail import InvalidOption, JobTrail, Plugin, Retry, RetryableError
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.job.task import Task
 from jobtrail.overrides import FIXED, OPTIONS, spelled
 from jobtrail.testing import drain
@@ -83,7 +84,7 @@ def test_the_program_s_own_tasks_are_overridden_too_and_what_was_submitted_goes_
     path = toml('[tasks.load]\nqueue = "slow"\nretry = 4\npriority = 2')
     jobs = make_jobs(config=path)
     load = jobs.task(name="load", timeout=9)(lambda: None)
-    row = load.enqueue().row
+    row = stored_row(load.enqueue())
     assert (row.queue, row.max_attempts, row.priority, load.task.timeout) == ("slow", 4, 2, 9.0)
 
 
@@ -334,6 +335,6 @@ def test_a_process_of_its_own_goes_by_the_policy_from_outside(toml, make_jobs, i
     jobs = make_jobs(config=toml('[tasks."weather.sync"]\nretry = {attempts = 2, wait = 0}'))
     good, bad = (jobs.task_named("weather.sync").enqueue(bad=bad) for bad in (False, True))
     drain(jobs, delayed=True)
-    assert (good.result(), bad.refresh().status, bad.row.attempt) == (2, "failed", 1)
+    assert (good.result(), bad.refresh().status, bad.attempt) == (2, "failed", 1)
     (after,) = jobs.find("task:weather.after")
     assert after.result() == 2

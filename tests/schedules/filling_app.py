@@ -29,7 +29,7 @@ def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
     diary = os.environ.get("FILLING_DIARY")
     if diary:
         with open(diary, "a") as file:
-            file.write(f"{ctx.source} {ctx.period} {ctx.job} {ctx.run_no}\n")
+            file.write(f"{ctx.source} {ctx.period} {ctx.job_id} {ctx.run_no}\n")
     time.sleep(seconds)
     gate, shut = os.environ.get("FILLING_GATE"), time.monotonic() + 60
     while gate and not os.path.exists(gate) and time.monotonic() < shut:

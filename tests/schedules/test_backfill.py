@@ -12,6 +12,7 @@ import pytest
 from trails import event, names, until
 
 from jobtrail import AlreadyActive, Context, JobTrail
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.schedules.backfill import runner
 from jobtrail.schedules.backfill.backfill import TASK
 from jobtrail.testing import MovableClock, drain
@@ -59,7 +60,7 @@ class World:
 
     def children(self, parent):
         found = self.jobs.find("task:load", limit=1000)
-        return sorted((job for job in found if job.row.parent == parent.id), key=lambda job: job.id)
+        return sorted((job for job in found if job.parent == parent.id), key=lambda job: job.id)
 
 
 @pytest.fixture
@@ -111,9 +112,9 @@ def test_a_worker_with_one_slot_fills_all_and_each_unit_once(jobs, world):
     assert parent.result() == {"task": "load", "units": 6, "jobs": 6}
     assert Counter(world.ran) == Counter([f"2013-0{month}" for month in range(1, 7)])
     assert [item.key for item in parent.items()] == [f"s 2013-0{month}" for month in range(6, 0, -1)]
-    progress = parent.progress
+    progress = parent.progress()
     assert (progress["done"], progress["total"], progress["percent"]) == (6, 6, 100.0)
-    assert parent.row.attempt == 1, "its looks are no attempts"
+    assert parent.attempt == 1, "its looks are no attempts"
     assert jobs.backfill_plan(world.load, **YEAR).counts["complete"] == 6
 
 
@@ -122,9 +123,9 @@ def test_children_name_their_parent_and_run_in_the_order_asked_for(jobs, world):
     run(jobs)
     assert world.ran == [f"2013-0{month}" for month in range(1, 7)]
     for child in world.children(parent):
-        assert (child.row.parent, child.row.root) == (parent.id, parent.id)
-        assert child.row.actor == f"job:{parent.id}"
-        assert child.row.reason == "backfill of 2013-01 to 2013-06"
+        assert (child.parent, child.root) == (parent.id, parent.id)
+        assert child.actor == f"job:{parent.id}"
+        assert child.reason == "backfill of 2013-01 to 2013-06"
     assert len(world.children(parent)) == 6
 
 
@@ -165,7 +166,7 @@ def test_it_runs_where_its_units_run(jobs):
         pass
 
     parent = jobs.backfill(load, **YEAR)
-    assert (parent.row.queue, parent.row.priority) == ("heavy", 2)
+    assert (parent.queue, parent.priority) == ("heavy", 2)
     drain(jobs, delayed=True, queues=["heavy"])
     assert parent.refresh().status == "completed"
 
@@ -201,7 +202,7 @@ def test_repeated_it_goes_on_with_what_is_missing(jobs, world):
     nothing = world.fill()
     assert nothing.id not in {run_first.id, again.id}
     run(jobs)
-    assert (nothing.refresh().status, nothing.row.note) == ("completed", "nothing to do")
+    assert (nothing.refresh().status, nothing.note) == ("completed", "nothing to do")
 
 
 def test_two_that_overlap_never_double_a_unit(jobs, world):
@@ -263,7 +264,7 @@ def test_a_unit_that_was_completed_between_the_look_and_the_submission_is_not_ru
 
     def completed_just_now(self, unit, *rest):
         if unit.position == 0:
-            done = f"UPDATE jobtrail_units SET outcome = 'success', job_id = '{other.id}' WHERE unit = '{other.row.unit}'"
+            done = f"UPDATE jobtrail_units SET outcome = 'success', job_id = '{other.id}' WHERE unit = '{other.unit}'"
             with jobs.store.database.connect() as conn, conn.begin():
                 conn.exec_driver_sql(done)
         return plain(self, unit, *rest)
@@ -282,7 +283,7 @@ def test_a_unit_whose_body_was_left_running_is_waited_for(jobs, world):
         until("it runs", lambda: world.now == 1)
         held.cancel()
         held.cancel("by force")
-        assert held.refresh().row.body_running
+        assert held.refresh().body_running
         parent = world.fill(first="2013-06")
         until("it has looked twice", lambda: names(parent).count("snoozed") >= 2)
         assert world.children(parent) == []
@@ -298,9 +299,9 @@ def test_what_failed_is_told_and_only_that_runs_again_by_a_retry(jobs, world):
     world.broken, world.bad = {"2013-02", "2013-03"}, {"2013-04"}
     parent = world.fill(parallel=2)
     run(jobs)
-    assert (parent.refresh().status, parent.row.note) == ("partial", "3 of 6 items failed")
+    assert (parent.refresh().status, parent.note) == ("partial", "3 of 6 items failed")
     failed = {item.key: (item.reason, item.error_type) for item in parent.items("failed")}
-    child = {str(job.row.period): job.id for job in world.children(parent)}
+    child = {str(stored_row(job).period): job.id for job in world.children(parent)}
     assert failed == {
         "s 2013-02": (f"job {child['2013-02']} is failed: no answer for 2013-02", "RuntimeError"),
         "s 2013-03": (f"job {child['2013-03']} is failed: no answer for 2013-03", "RuntimeError"),
@@ -318,7 +319,7 @@ def test_what_failed_is_told_and_only_that_runs_again_by_a_retry(jobs, world):
     parent.retry()
     run(jobs)
     assert (world.ran, parent.refresh().status) == (["2013-02"], "completed")
-    modes = {(job.row.period, job.row.mode) for job in world.children(parent) if job.row.mode}
+    modes = {(stored_row(job).period, job.mode) for job in world.children(parent) if job.mode}
     assert modes == {("2013-02", "full"), ("2013-03", "full"), ("2013-04", "failed_items")}
 
 
@@ -350,8 +351,8 @@ def test_existing_units_are_run_again_as_their_state_asks(jobs, world, only, mod
     again = world.fill(only=only, mode=mode)
     run(jobs)
     assert again.refresh().status == ends
-    assert {job.row.period: job.row.mode for job in world.children(again)} == ways
-    assert all(job.row.rerun_of for job in world.children(again))
+    assert {stored_row(job).period: job.mode for job in world.children(again)} == ways
+    assert all(job.rerun_of for job in world.children(again))
 
 
 def test_given_arguments_replace_those_of_the_job_that_is_run_again(jobs, world):
@@ -373,7 +374,7 @@ def test_a_failed_unit_whose_job_was_pruned_is_submitted_anew(jobs, world):
     again = world.fill(first="2013-02", last="2013-02", only="failed")
     run(jobs)
     assert again.refresh().status == "completed"
-    assert [job.row.rerun_of for job in world.children(again)] == [None]
+    assert [job.rerun_of for job in world.children(again)] == [None]
 
 
 def test_a_unit_that_cannot_be_submitted_fails_and_the_others_go_on(make_jobs, jobs, world):
@@ -409,7 +410,7 @@ def test_cancelled_while_it_sleeps_it_takes_what_waits_with_it_and_what_runs_goe
     parent = world.fill(parallel=3)
     with Working(jobs, slots=2):
         until("two run and one waits", lambda: world.now == 2 and len(world.children(parent)) == 3)
-        until("it sleeps", lambda: parent.refresh().status == "pending" and parent.row.started_at)
+        until("it sleeps", lambda: parent.refresh().status == "pending" and parent.started_at)
         assert parent.cancel("enough", actor="person:ann").status == "cancelled"
         states = Counter(str(child.status) for child in world.children(parent))
         assert states == {"running": 2, "cancelled": 1}
@@ -484,7 +485,7 @@ def test_a_child_that_somebody_cancels_counts_as_failed(jobs, world):
         world.children(parent)[0].cancel("wrong month")
         world.gate.set()
         parent.wait(30)
-    states = {child.row.period: str(child.refresh().status) for child in world.children(parent)}
+    states = {stored_row(child).period: str(child.refresh().status) for child in world.children(parent)}
     assert states["2013-05"] == "completed"
     assert len(world.children(parent)) == 2, "it is not submitted behind the person's back"
 
@@ -507,7 +508,7 @@ def test_the_words_of_the_trail(jobs, world):
     with Working(jobs, slots=2):
         until("it sleeps", lambda: "snoozed" in names(parent))
         assert event(parent, "snoozed").reason == "0 of 6 units done, 2 under way"
-        progress = until("progress is told", lambda: parent.progress)
+        progress = until("progress is told", lambda: parent.progress())
         assert (progress["done"], progress["total"], progress["message"]) == (0, 6, "2 under way")
         world.gate.set()
         parent.wait(30)

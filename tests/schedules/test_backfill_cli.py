@@ -106,7 +106,7 @@ def test_for_programs_it_is_one_value(jt, jobs):
     assert (made["job"]["task"], made["job"]["created"], made["job"]["reason"]) == (
         "jobtrail.backfill", True, "a new airport",
     )  # fmt: skip
-    assert jobs.get(made["job"]["id"]).row.actor.startswith("person:")
+    assert jobs.get(made["job"]["id"]).actor.startswith("person:")
 
 
 def test_waited_for_it_tells_how_it_ended(jt, jobs):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from trails import until
 
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.testing import crash, recover
 
 HERE = Path(__file__).parent
@@ -44,11 +45,11 @@ def balance(jobs, parent, diary: Path) -> None:
     assert (parent.status, parent.item_counts()) == ("completed", {"ok": UNITS, "failed": 0, "skipped": 0})
     children = jobs.find("task:load", limit=1000)
     assert len(children) == UNITS, "no unit has two jobs"
-    assert len({job.row.unit for job in children}) == UNITS
-    assert {job.row.parent for job in children} == {parent.id}
+    assert len({job.unit for job in children}) == UNITS
+    assert {job.parent for job in children} == {parent.id}
     assert {str(job.status) for job in children} == {"completed"}
     runs = Counter(line.rsplit(" ", 2)[0] for line in diary.read_text().splitlines())
-    begun = {f"{job.row.source} {job.row.period}": job.row.run_no for job in children}
+    begun = {f"{job.source} {stored_row(job).period}": job.run_no for job in children}
     assert set(runs) == set(begun)
     assert all(runs[unit] <= begun[unit] for unit in runs), "no run began twice"
 
@@ -89,7 +90,7 @@ def test_workers_are_killed_in_the_middle(jobs, url, diary, tmp_path, kills):
         finally:
             worker.send_signal(signal.SIGKILL)
             worker.wait()
-        assert parent.refresh().row.active
+        assert parent.refresh().active
     last = start(url, diary, tmp_path)
     try:
         parent.wait(40)

@@ -71,6 +71,6 @@ def test_a_year_is_filled_repaired_and_filled_again_after_five_months_were_delet
     assert parent.item_counts() == {"ok": 5, "failed": 0, "skipped": 0}
     assert len(app.find("task:sync_weather", limit=1000)) == before + 5, "what is complete was not run again"
     assert app.state.warehouse.count("weather") == ROWS
-    children = [job for job in app.find("task:sync_weather", limit=1000) if job.row.parent == parent.id]
-    assert all(job.arguments == {"airport": job.row.source.removeprefix("weather/")} for job in children)
+    children = [job for job in app.find("task:sync_weather", limit=1000) if job.parent == parent.id]
+    assert all(job.arguments == {"airport": job.source.removeprefix("weather/")} for job in children)
     assert app.backfill_plan("sync_weather", **YEAR).counts["complete"] == 36

@@ -6,6 +6,7 @@ import pytest
 from trails import count_rows
 
 from jobtrail import Context, InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, UnknownTask, UsageError
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.job.period import Period
 from jobtrail.schedules.backfill.backfill import MOST_UNITS, Selection
 from jobtrail.testing import drain
@@ -47,7 +48,7 @@ def test_every_state_is_counted_and_only_what_was_asked_for_is_chosen(jobs):
 
     again = jobs.backfill_plan("load", first="2013-01", last="2013-06", only="failed,partial", order="oldest")
     assert [(unit.period.text, unit.way) for unit in again.chosen] == [("2013-02", "full"), ("2013-03", "failed_items")]
-    assert all(jobs.get(unit.job).row.period == unit.period.text for unit in again.chosen)
+    assert all(stored_row(jobs.get(unit.job)).period == unit.period.text for unit in again.chosen)
 
     everything = jobs.backfill_plan("load", first="2013-01", last="2013-06", only="all")
     assert everything.ways == {"submit": 2, "full": 2, "failed_items": 1}, "what is active is left alone"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobtrail.cli.demo.demo import flights, shipped_data
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.job.model import Status
 from jobtrail.testing import MovableClock, drain
 
@@ -31,7 +32,7 @@ def test_the_month_before_is_loaded_also_when_the_run_is_late(app):
     while scheduler.run_once().wait == 0:
         pass
     drain(app, queues=["flights"])
-    loaded = {(job.row.source, job.row.period, job.status) for job in app.find("task:sync_weather")}
+    loaded = {(job.source, stored_row(job).period, job.status) for job in app.find("task:sync_weather")}
     assert loaded == {
         ("weather/EWR", "2013-02", Status.PARTIAL),
         ("weather/JFK", "2013-02", Status.COMPLETED),

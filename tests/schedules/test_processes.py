@@ -228,7 +228,7 @@ async def test_c05_a_locked_database_neither_ends_nor_freezes_the_scheduler(sqli
     found = sorted(slot.planned_at for slot in submitted)
     assert found == [found[0] + number * SECOND for number in range(len(found))]
     jobs_made = jobs.find("task:work", limit=1000)
-    assert {job.row.status.value for job in jobs_made} == {"completed"}
+    assert {job.status.value for job in jobs_made} == {"completed"}
     assert sorted(ran) == found, "each slot was run once, and none is done without being marked so"
     jobs.close()
 

@@ -9,6 +9,7 @@ import pytest
 from ticking import NOON, Ticking, at
 from trails import count_rows
 
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.database.tables import schedules as table
 from jobtrail.errors import AlreadyActive
 from jobtrail.store import jobs as store_jobs
@@ -29,7 +30,7 @@ def test_the_job_has_what_the_schedule_says(ticking):
     )
     ticking.turn("12:10:01", run=False)
     (job,) = ticking.jobs.find("label:tenant=acme")
-    row = job.row
+    row = stored_row(job)
     assert (row.queue, row.priority, row.source, row.actor) == ("slow", 2, "weather/EWR", "schedule:s")
     assert job.arguments == {"number": 7}
     assert row.labels == '{"tenant": "acme"}'
@@ -108,7 +109,7 @@ def test_c11_a_run_longer_than_its_interval_is_alone_and_the_skipped_times_name_
 def drain_only(ticking, name):
     """End the job of one schedule, whoever else waits."""
     job = ticking.jobs.get(ticking.get(name).row.last_job).refresh()
-    if job.row.active:
+    if job.active:
         job.cancel()
 
 
@@ -171,7 +172,7 @@ def test_the_planned_time_decides_the_period_however_late_the_run(ticking):
     ticking.declare("0 3 1 * *", tz="Europe/Moscow", source="weather/EWR", period="previous month", window=timedelta(days=7))
     ticking.turn(datetime(2026, 4, 4, 12, tzinfo=UTC))
     (job,) = ticking.jobs.find("task:work")
-    assert job.row.period == "2026-03[Europe/Moscow]"
+    assert stored_row(job).period == "2026-03[Europe/Moscow]"
     assert ticking.slots_seen == [datetime(2026, 4, 1, 0, tzinfo=UTC)]
 
 
@@ -503,7 +504,7 @@ def test_run_now_makes_a_job_beside_the_planned_times(ticking):
     ticking.declare("*/10 * * * *", args={"number": 3}, period="previous day")
     ticking.clock.set(at("12:03"))
     job = ticking.jobs.schedules.run_now("s", actor="person:eva", reason="to see it")
-    assert (job.row.actor, job.row.reason, job.row.period) == ("person:eva", "to see it", "2026-03-01")
+    assert (job.actor, job.reason, stored_row(job).period) == ("person:eva", "to see it", "2026-03-01")
     drain(ticking.jobs)
     ticking.turn("12:10:01")
     assert ticking.told() == [("12:03", "ran"), ("12:10", "ran")]

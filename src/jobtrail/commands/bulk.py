@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from .handles import Job
+    from .job_handle import Job
     from .service import Service
 
 TASK = "jobtrail.bulk"

@@ -12,7 +12,7 @@ from jobtrail.job.model import Outcome
 from jobtrail.store import successors
 
 from . import submit
-from .handles import WAIT_POLL, Job
+from .job_handle import WAIT_POLL, Job
 from .successors import Before, Next, successor
 
 if TYPE_CHECKING:
@@ -24,24 +24,33 @@ if TYPE_CHECKING:
     from jobtrail.job.successor import Successor
     from jobtrail.store import Store
 
-    from .handles import BoundTask
     from .service import Service
     from .submit import Prepared
+    from .task_handle import BoundTask
 
 
 class Group:
-    """A group as it was read; ``counts`` and ``outcome`` read it again."""
+    """Jobs that were submitted together.
+
+    `JobTrail.group` returns it. Every method reads from the database.
+
+    Attributes:
+        id: Id of the group.
+    """
 
     def __init__(self, store: Store, group_id: str) -> None:
         self.id = group_id
         self._store = store
 
     def read(self) -> dict[str, Any]:
-        """name, total, outcome (None as long as a member has not ended), created_at, finished_at, counts, following.
+        """Read the group.
 
-        ``counts`` has how many members ended in which state; None stands for those that have not.
+        Returns:
+            name, total (number of members), outcome (None until all members have ended), created_at, finished_at,
+            counts (members by final state; None counts those that have not ended) and following (successors).
 
-        Raises: NotFound.
+        Raises:
+            NotFound: If the group does not exist.
         """
         with self._store.read() as conn:
             found = successors.group_of(conn, self.id)
@@ -50,25 +59,35 @@ class Group:
             raise NotFound(message)
         return found
 
-    @property
     def outcome(self) -> Outcome | None:
-        """Success where all completed, error where none brought anything, else partial; None before the end."""
+        """Read the outcome of the group.
+
+        Returns:
+            success if all members completed, error if all failed or were cancelled, else partial; None until all
+            members have ended.
+        """
         word = self.read()["outcome"]
         return None if word is None else Outcome(word)
 
-    @property
     def jobs(self) -> list[Job]:
-        """Its members, in the order of their submission."""
+        """Read the members, in the order of their submission."""
         with self._store.read() as conn:
             return [Job(self._store, one) for one in successors.members_of(conn, self.id)]
 
     def wait(self, timeout: float | None = None) -> Outcome:
-        """Wait until all members have ended, at most ``timeout`` seconds.
+        """Wait until all members have ended.
 
-        Raises: ResultTimeout.
+        Args:
+            timeout: Longest wait in seconds; None for no limit.
+
+        Returns:
+            The outcome of the group.
+
+        Raises:
+            ResultTimeout: If a member is still active after ``timeout`` seconds.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while (outcome := self.outcome) is None:
+        while (outcome := self.outcome()) is None:
             if end is not None and time.monotonic() >= end:
                 message = f"the group {self.id} is not at its end after {timeout:g} s"
                 raise ResultTimeout(message)
@@ -76,7 +95,7 @@ class Group:
         return outcome
 
     def __repr__(self) -> str:
-        """As a person reads it."""
+        """Id, for people."""
         return f"<group {self.id}>"
 
 

@@ -17,7 +17,7 @@ from jobtrail.store import jobs, workers
 from jobtrail.store.search import search
 
 from . import submit, transactional_submit
-from .handles import Job
+from .job_handle import Job
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping

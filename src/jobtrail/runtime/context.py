@@ -97,7 +97,7 @@ class BaseContext:
     # -- who and what --------------------------------------------------------------------------------
 
     @property
-    def job(self) -> str:
+    def job_id(self) -> str:
         """The job's id."""
         return self._claim.id
 

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import submit
-from jobtrail.commands.handles import BoundTask, Job
+from jobtrail.commands.job_handle import Job
+from jobtrail.commands.task_handle import BoundTask
 from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.errors import AlreadyActive, Conflict, InvalidArguments, InvalidSchedule, NotFound
 from jobtrail.job.masking import left_masked, restored

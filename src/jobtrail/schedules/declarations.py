@@ -14,8 +14,8 @@ from .rules.celery_beat import read_beat_schedule
 from .sync import DeclaredSchedule
 
 if TYPE_CHECKING:
-    from jobtrail.commands.handles import BoundTask
     from jobtrail.commands.service import Service
+    from jobtrail.commands.task_handle import BoundTask
     from jobtrail.job.task import Task
 
     from .rules.celery_beat import BeatEntry

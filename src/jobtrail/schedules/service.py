@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from jobtrail.commands.handles import BoundTask, Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.commands.service import Service
+    from jobtrail.commands.task_handle import BoundTask
     from jobtrail.store.schedules import Slot
     from jobtrail.worker.worker import Worker
 

@@ -56,9 +56,9 @@ class Acting:
         self._wanted = wanted
         self._pause = 1.0 / per_second if per_second else 0.0
         with self._store.read() as conn:
-            row = jobs.get(conn, ctx.job)
-        self._actor = (row.actor if row is not None else None) or f"job:{ctx.job}"
-        self._reason = f"{row.reason if row is not None and row.reason else 'bulk action'} (by job {ctx.job})"
+            row = jobs.get(conn, ctx.job_id)
+        self._actor = (row.actor if row is not None else None) or f"job:{ctx.job_id}"
+        self._reason = f"{row.reason if row is not None and row.reason else 'bulk action'} (by job {ctx.job_id})"
 
     def run(self) -> dict[str, Any]:
         """Do it with each; the counts."""
@@ -76,7 +76,7 @@ class Acting:
     def _as_before(self) -> list[list[Any]]:
         """What is meant stands with the job from its submission on; a re-run of it means the same."""
         with self._store.read() as conn:
-            own = jobs.get(conn, self._ctx.job)
+            own = jobs.get(conn, self._ctx.job_id)
             while own is not None:
                 kept = runs.find_step(conn, own.ledger, CHOSEN, step_digest(CHOSEN, (), {}))
                 if kept is not None:
@@ -126,7 +126,7 @@ class Acting:
             self._run_again(job_id)
 
     def _run_again(self, job_id: str) -> None:
-        said = {"actor": self._actor, "reason": self._reason, "parent": self._ctx.job, "root": self._ctx.job}
+        said = {"actor": self._actor, "reason": self._reason, "parent": self._ctx.job_id, "root": self._ctx.job_id}
         answer = self._store.write(partial(self._rerun_once, job_id, said), key=job_id)
         if isinstance(answer, Exception):
             raise answer
@@ -147,7 +147,7 @@ class Acting:
         """Has an earlier run of this action done it, and was lost before it could write that down?"""
         with self._store.read() as conn:
             if self._wanted.action == RERUN:
-                mine = (jobs_table.c.rerun_of == job_id) & (jobs_table.c.parent == self._ctx.job)
+                mine = (jobs_table.c.rerun_of == job_id) & (jobs_table.c.parent == self._ctx.job_id)
                 return conn.execute(select(jobs_table.c.id).where(mine).limit(1)).first() is not None
             mine = (events_table.c.job_id == job_id) & (events_table.c.reason == self._reason)
             moved = events_table.c.name.in_(_MOVES[self._wanted.action])

@@ -23,8 +23,8 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.commands.handles import BoundTask
 from jobtrail.commands.successors import Following
+from jobtrail.commands.task_handle import BoundTask
 from jobtrail.errors import (
     AskSignal,
     InputChanged,

@@ -12,7 +12,7 @@ from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import submit
-from jobtrail.commands.handles import Job
+from jobtrail.commands.job_handle import Job
 from jobtrail.commands.service import Service
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import StopCause
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span, Tracer
 
-    from jobtrail.commands.handles import BoundTask
     from jobtrail.commands.submit import Prepared, Using
+    from jobtrail.commands.task_handle import BoundTask
     from jobtrail.job.model import JobRow
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
@@ -254,7 +254,7 @@ class TracedJob(Job):
 
     def rerun(self, mode: str = "full", **options: Any) -> Job:
         """`Job.rerun`; the new job begins a trace, or joins the current one, and is linked to the first."""
-        row = self.row
+        row = self._row
         with self._tracing.submission(row.task, **{"jobtrail.mode": mode, "jobtrail.rerun_of": row.id}) as span:
             made = super().rerun(mode, trace=carried() or None, **options)
             span.set_attribute("messaging.message.id", made.id)

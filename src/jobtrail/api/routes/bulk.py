@@ -15,7 +15,7 @@ from jobtrail.queries.base import ID, Model
 
 if TYPE_CHECKING:
     from jobtrail.api.context import Desk
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
 
 
 class Wanted(Model):

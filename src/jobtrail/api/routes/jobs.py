@@ -15,6 +15,7 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import job_detail
 from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
@@ -251,7 +252,7 @@ def _submit(desk: Desk, given: Submission, key: str | None, who: Person) -> Stor
     using = {name: value for name, value in said.items() if value is not None}
     using |= {"actor": who.actor, "if_active": given.if_active, "if_done": given.if_done}
     job = bound.using(**using).enqueue(**given.args)
-    return Stored(job=job_line(job.row), created=job.created)
+    return Stored(job=job_line(stored_row(job)), created=job.created)
 
 
 def file_of(desk: Desk, given: FileGiven | None) -> FileInput | None:
@@ -353,4 +354,4 @@ def _changed(desk: Desk, row: JobRow, args: dict[str, Any] | None) -> str | None
 
 
 def _stored(desk: Desk, job_id: str, *, created: bool) -> Stored:
-    return Stored(job=job_line(desk.jobs.get(job_id).row), created=created)
+    return Stored(job=job_line(stored_row(desk.jobs.get(job_id))), created=created)

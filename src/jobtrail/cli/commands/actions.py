@@ -15,7 +15,7 @@ from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_w
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.job.task import Task
 
 
@@ -68,13 +68,13 @@ def cancel(session: Session, job_id: JobId, actor: ActorOption = None, reason: R
     """End a job that waits, ask one that runs to stop; a second time forces the end."""
     jobs = session.open()
     job = jobs.get(job_id).cancel(reason, actor=actor_or_me(actor))
-    return answer_with(session, jobs, job, _words(job, jobs.tasks.find(job.row.task)) + _what_goes_on(jobs, job), wait=False)
+    return answer_with(session, jobs, job, _words(job, jobs.tasks.find(job.task)) + _what_goes_on(jobs, job), wait=False)
 
 
 def _words(job: Job, task: Task | None) -> str:
-    if job.row.body_running:
-        return f"is {job.row.status}; its body still runs"
-    if not job.row.active:
+    if job.body_running:
+        return f"is {job.status}; its body still runs"
+    if not job.active:
         return "is cancelled"
     if task is not None and not task.stops_cooperatively:
         return "is asked to stop; it has no way to stop early, so the cancel takes effect when its body ends"
@@ -85,7 +85,7 @@ def _what_goes_on(jobs: JobTrail, job: Job) -> str:
     """What had begun on behalf of a backfill is not ended with it."""
     from jobtrail.schedules.backfill.backfill import TASK, under_way
 
-    number = under_way(jobs.service, job.id) if job.row.task == TASK else 0
+    number = under_way(jobs.service, job.id) if job.task == TASK else 0
     if number == 0:
         return ""
     return "; the one unit that had begun goes on" if number == 1 else f"; the {number:,} units that had begun go on"

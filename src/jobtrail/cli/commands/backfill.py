@@ -8,12 +8,13 @@ import typer
 
 from jobtrail.cli.command import STEERING, command
 from jobtrail.cli.session import Session
+from jobtrail.commands.job_handle import stored_row
 
 from .coverage import SIGNS
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
 if TYPE_CHECKING:
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.schedules.backfill.backfill import BackfillPlan
 
 SHOWN = 12
@@ -80,7 +81,7 @@ def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: b
     from jobtrail.cli.input.waiting import GOOD
     from jobtrail.cli.rendering.views import job_json
 
-    row = (job.wait() if wait else job.refresh()).row
+    row = stored_row(job.wait() if wait else job.refresh())
     session.json(told | {"job": {**job_json(row), "created": job.created}})
     return 0 if not wait or row.status.value in GOOD else 1
 

@@ -12,11 +12,12 @@ import typer
 
 from jobtrail.cli.command import LOOKING, command
 from jobtrail.cli.session import Session
+from jobtrail.commands.job_handle import stored_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.overrides import Overridden
     from jobtrail.store import Store
     from jobtrail.store.items import ItemRow
@@ -118,7 +119,7 @@ def list_items(
     jobs = session.open()
     job = jobs.get(job_id)
     most = limit or (None if as_csv or session.as_json else 200)
-    rows = _items(jobs.store, job.row.ledger, failed=failed, most=most)
+    rows = _items(jobs.store, stored_row(job).ledger, failed=failed, most=most)
     if session.as_json:
         session.json([item_json(row) for row in rows])
     elif as_csv:
@@ -163,7 +164,7 @@ def _print_items(session: Session, job: Job, rows: list[ItemRow]) -> None:
     from jobtrail.cli.rendering.views import named
 
     counts = job.item_counts()
-    session.say((named(job.row), "bold"))
+    session.say((named(stored_row(job)), "bold"))
     if rows:
         table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
         for row in rows:
@@ -210,7 +211,7 @@ def show_log(
         return
     seen = -1
     while True:
-        ended = not job.row.active
+        ended = not job.active
         seen, text = log_after(jobs.store, job.id, seen)
         for line in text.split("\n") if text else ():
             if session.as_json:

@@ -11,6 +11,7 @@ import typer
 
 from jobtrail.cli.command import LOOKING, STEERING, command
 from jobtrail.cli.session import Session
+from jobtrail.commands.job_handle import stored_row
 
 from .listing import JobId
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
@@ -136,11 +137,11 @@ def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:
 
     job = jobs.get(given)
     found = job.questions()
-    marked = _marked(jobs, job.row.task)
+    marked = _marked(jobs, job.task)
     if session.as_json:
         session.json({"questions": [question_json(row, marked) for row in found], "count": len(found)})
         return
-    session.say((named(job.row), "bold"), "" if found else "  has asked nothing")
+    session.say((named(stored_row(job)), "bold"), "" if found else "  has asked nothing")
     for row in found:
         print_question(session, row, jobs.store.now(), marked)
 
@@ -311,8 +312,8 @@ def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
         message = f"there is no terminal to ask at; give the answer, such as --with {shlex.quote(example(row))}"
         raise UsageError(message)
     job = jobs.get(row.job_id)
-    marked = _marked(jobs, job.row.task)
-    session.hint((named(job.row), "bold"), " asks ", (row.name.strip(), "bold"))
+    marked = _marked(jobs, job.task)
+    session.hint((named(stored_row(job)), "bold"), " asks ", (row.name.strip(), "bold"))
     session.hint((deadline_words(row, jobs.store.now(), marked), "dim"))
     return ask(session, row, marked)
 

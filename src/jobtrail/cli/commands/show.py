@@ -9,6 +9,7 @@ import typer
 
 from jobtrail.cli.command import LOOKING, command
 from jobtrail.cli.session import Session
+from jobtrail.commands.job_handle import stored_row
 from jobtrail.queries.timeline import attempts, timeline
 
 from .listing import JobId, item_cells
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from jobtrail import JobTrail
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.job.model import JobRow
     from jobtrail.queries.lineage import Chain
     from jobtrail.store.events import Event
@@ -82,7 +83,7 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
     from jobtrail.queries import lineage
     from jobtrail.store import questions, runs, units
 
-    row = job.row
+    row = stored_row(job)
     task = jobs.tasks.find(row.task)
     log = job.log().split("\n") if log_lines else []
     while log and not log[-1]:
@@ -98,7 +99,7 @@ def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
         asked, chained = questions.of_job(conn, row.id), lineage.chain_of(conn, row)
     return Seen(
         job=job, row=row, now=jobs.store.now(), events=job.events(), counts=job.item_counts(),
-        failed=job.items("failed", limit=ITEMS_SHOWN), progress=job.progress, log=log[-log_lines:] if log_lines else [],
+        failed=job.items("failed", limit=ITEMS_SHOWN), progress=job.progress(), log=log[-log_lines:] if log_lines else [],
         before=before, after=after, unit=unit, steps=steps, marked=task.secret if task else frozenset(), submitter=submitter,
         questions=asked, chain=chained,
     )  # fmt: skip

@@ -11,6 +11,7 @@ import typer
 
 from jobtrail.cli.command import STEERING, command
 from jobtrail.cli.session import Session
+from jobtrail.commands.job_handle import stored_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,11 +73,11 @@ def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool
 
     if wait:
         if not session.as_json:
-            session.hint((f"{named(job.refresh().row)} {words}", "dim"))
+            session.hint((f"{named(stored_row(job.refresh()))} {words}", "dim"))
         from jobtrail.cli.input.waiting import wait_for
 
         return wait_for(session, jobs, job)
-    row = job.refresh().row
+    row = stored_row(job.refresh())
     if session.as_json:
         session.json({**job_json(row), "created": job.created})
     else:

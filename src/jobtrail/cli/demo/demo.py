@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from jobtrail.app import JobTrail
     from jobtrail.cli.session import Session
-    from jobtrail.commands.handles import BoundTask, Job
+    from jobtrail.commands.job_handle import Job
+    from jobtrail.commands.task_handle import BoundTask
 
 FOLDER_VARIABLE = "JOBTRAIL_DEMO_DIR"
 SETTINGS = "demo.json"
@@ -288,7 +289,7 @@ class Demo:
         report.partial, report.failed = status[Status.PARTIAL], status[Status.FAILED]
         report.partial_units = sorted(unit_name(job) for job in first if job.status is Status.PARTIAL)
         for job in first:
-            counts = report.items.setdefault(job.row.task, {"ok": 0, "failed": 0, "skipped": 0})
+            counts = report.items.setdefault(job.task, {"ok": 0, "failed": 0, "skipped": 0})
             for outcome, number in job.item_counts().items():
                 counts[outcome] += number
 
@@ -334,7 +335,7 @@ class Demo:
 
 def unit_name(job: Job) -> str:
     """``weather/EWR 2013-02``, or ``files/planes``."""
-    return " ".join(part for part in (job.row.source, job.row.period) if part)
+    return " ".join(part for part in (job.source, period_text(job)) if part)
 
 
 def summary(report: Report, first: list[Job]) -> Table:
@@ -344,7 +345,7 @@ def summary(report: Report, first: list[Job]) -> Table:
     for head in ("jobs", "completed", "partial", "failed", "items ok", "items failed", "items skipped"):
         table.add_column(head, justify="right")
     for task, items in report.items.items():
-        status = Counter(job.status for job in first if job.row.task == task)
+        status = Counter(job.status for job in first if job.task == task)
         numbers = [status.total(), status[Status.COMPLETED], status[Status.PARTIAL], status[Status.FAILED]]
         table.add_row(task, *(f"{number:,}" for number in [*numbers, *items.values()]))
     return table
@@ -366,18 +367,23 @@ def reasons(first: list[Job]) -> Table:
     return table
 
 
+def period_text(job: Job) -> str | None:
+    """The period of a job as text."""
+    return job.period.text if job.period else None
+
+
 def grid(jobs: list[Job], title: str) -> Table:
     """Sources down, periods across, each cell in the colour of its status; files have a column of their own."""
-    periods: list[str | None] = [*sorted({job.row.period for job in jobs if job.row.period})]
+    periods: list[str | None] = [*sorted({text for job in jobs if (text := period_text(job))})]
     table = Table(title=title, caption="● complete   ◐ partly (items failed)   ✗ failed   · nothing", box=SIMPLE)
     table.add_column("source")
     for period in periods:
         table.add_column(_short(period or "", periods))
-    if any(job.row.period is None for job in jobs):
+    if any(period_text(job) is None for job in jobs):
         table.add_column("\nfile")
         periods.append(None)
-    cells = {(job.row.source, job.row.period): job for job in jobs}
-    by_kind = sorted({(job.row.period is None, job.row.source or "") for job in jobs})
+    cells = {(job.source, period_text(job)): job for job in jobs}
+    by_kind = sorted({(period_text(job) is None, job.source or "") for job in jobs})
     for is_file, source in by_kind:
         row = [_cell(cells.get((source, one)), blank=is_file is not (one is None)) for one in periods]
         table.add_row(Text(source), *row)

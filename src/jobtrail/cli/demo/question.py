@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from jobtrail.app import JobTrail
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
 
     from .demo import Place
 

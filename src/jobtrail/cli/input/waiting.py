@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.rendering.text import short, span
 from jobtrail.cli.rendering.views import job_json, named, status_text, told
+from jobtrail.commands.job_handle import stored_row
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.cli.session import Session
-    from jobtrail.commands.handles import Job
+    from jobtrail.commands.job_handle import Job
 
 POLL = 0.15  # seconds
 NOBODY_AFTER = 5.0  # seconds until a job that nobody takes is explained
@@ -24,7 +25,7 @@ def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
         _with_bar(session, job)
     else:
         _quietly(session, job)
-    row, now = job.refresh().row, jobs.store.now()
+    row, now = stored_row(job.refresh()), jobs.store.now()
     if session.as_json:
         session.json({**job_json(row), "created": job.created})
     else:
@@ -36,14 +37,14 @@ def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
 
 def _quietly(session: Session, job: Job) -> None:
     asked: set[int] = set()
-    while job.refresh().row.active:
+    while job.refresh().active:
         _tell_that_it_asks(session, job, asked)
         time.sleep(POLL)
 
 
 def _tell_that_it_asks(session: Session, job: Job, asked: set[int]) -> None:
     """Once for each question, and a run asks one at most: the wait would be endless for somebody who does not know."""
-    row = job.row
+    row = stored_row(job)
     if row.status.value.startswith("awaiting_") and row.run_no not in asked:
         asked.add(row.run_no)
         session.hint(f"{named(row)} {told(row, row.created_at)}")
@@ -56,20 +57,20 @@ def _with_bar(session: Session, job: Job) -> None:
                TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn())  # fmt: skip
     begun, asked = time.monotonic(), set[int]()
     with Progress(*columns, console=session.errors, transient=True) as bar:
-        line = bar.add_task(short(job.row.task, 40), total=None, told="")
-        while job.refresh().row.active:
+        line = bar.add_task(short(job.task, 40), total=None, told="")
+        while job.refresh().active:
             _tell_that_it_asks(session, job, asked)
             bar.update(line, **_state(job, time.monotonic() - begun))
             time.sleep(POLL)
 
 
 def _state(job: Job, waited: float) -> dict[str, Any]:
-    status = job.row.status.value
-    shown = status in {"running", "cancelling"} or (status == "pending" and job.row.started_at is not None)
-    progress = job.progress if shown else None
+    status = job.status.value
+    shown = status in {"running", "cancelling"} or (status == "pending" and job.started_at is not None)
+    progress = job.progress() if shown else None
     if progress is None:
-        alone = status == "pending" and waited > NOBODY_AFTER and job.row.started_at is None
-        return {"total": None, "told": f"{status}: is a worker on queue '{job.row.queue}'?" if alone else status}
+        alone = status == "pending" and waited > NOBODY_AFTER and job.started_at is None
+        return {"total": None, "told": f"{status}: is a worker on queue '{job.queue}'?" if alone else status}
     words = short(progress.get("message") or status, 60)
     if progress.get("total"):
         return {"total": progress["total"], "completed": progress.get("done") or 0, "told": words}

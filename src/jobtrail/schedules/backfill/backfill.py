@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from jobtrail.commands.handles import BoundTask, Job
+    from jobtrail.commands.job_handle import Job
     from jobtrail.commands.service import Service
+    from jobtrail.commands.task_handle import BoundTask
     from jobtrail.job.task import Task
     from jobtrail.store.units import UnitRow
 

@@ -184,10 +184,10 @@ class Filling:
         ]
 
     def _own_row(self, conn: Connection) -> JobRow:
-        row = jobs.get(conn, self._ctx.job)
+        row = jobs.get(conn, self._ctx.job_id)
         if row is None:
             self._ctx.check_cancelled()
-            message = f"job {self._ctx.job} is gone"
+            message = f"job {self._ctx.job_id} is gone"
             raise StoreError(message)
         return row
 
@@ -203,7 +203,7 @@ class Filling:
         return Ledger(row, outcomes, again, turn)
 
     def _turn(self, conn: Connection) -> int:
-        mine = (events_table.c.job_id == self._ctx.job) & (events_table.c.name == "retried")
+        mine = (events_table.c.job_id == self._ctx.job_id) & (events_table.c.name == "retried")
         return int(conn.execute(select(func.max(events_table.c.run_no)).where(mine)).scalar() or 0)
 
     def _open(self, listed: list[list[Any]], ledger: Ledger) -> list[Open]:
@@ -231,7 +231,7 @@ class Filling:
             return Verdict(ItemOutcome.FAILED, str(error), type(error).__name__)
 
     def _look(self, conn: Connection, unit: Open, key: str, ledger: Ledger) -> Verdict | Waits | Due:
-        child = newest_child(conn, self._ctx.job, key)
+        child = newest_child(conn, self._ctx.job_id, key)
         if child is not None and child.active:
             return Waits(child.created_at)
         if child is not None:
@@ -272,7 +272,7 @@ class Filling:
         store = self._after_arguments(unit, task, ledger) if due.way == SUBMIT else self._as_rerun(ledger, due)
 
         def operation(conn: Connection) -> Waits | None:
-            mine = jobs.get(conn, self._ctx.job, lock=True)
+            mine = jobs.get(conn, self._ctx.job_id, lock=True)
             if mine is None or mine.run_no != self._ctx.run_no or mine.status is not Status.RUNNING:
                 return None
             answer = store(conn)
@@ -289,7 +289,7 @@ class Filling:
             source=unit.source,
             period=unit.period,
             if_done="run" if self._selection.wants(COMPLETE) or unit.again else "skip",
-            parent=self._ctx.job,
+            parent=self._ctx.job_id,
             root=ledger.row.root,
             context=self._context(ledger),
             actor=self._actor,
@@ -301,8 +301,8 @@ class Filling:
 
     def _as_rerun(self, ledger: Ledger, due: Due) -> Callable[[Connection], Submitted | Conflict]:
         said: dict[str, Any] = {
-            "parent": self._ctx.job,
-            "root": ledger.row.root or self._ctx.job,
+            "parent": self._ctx.job_id,
+            "root": ledger.row.root or self._ctx.job_id,
             "context": dumps({**decode(due.context or "{}"), **self._context(ledger)}),
             "actor": self._actor,
             "reason": self._reason,
@@ -314,11 +314,11 @@ class Filling:
         return lambda conn: rerun_on(conn, self._store, due.job, Mode(due.way), **said)
 
     def _context(self, ledger: Ledger) -> dict[str, Any]:
-        return {"backfill": {"job": self._ctx.job, "turn": ledger.turn}}
+        return {"backfill": {"job": self._ctx.job_id, "turn": ledger.turn}}
 
     @property
     def _actor(self) -> str:
-        return f"job:{self._ctx.job}"
+        return f"job:{self._ctx.job_id}"
 
     @property
     def _reason(self) -> str:
@@ -335,7 +335,7 @@ class Filling:
 
     def _number_of_children(self) -> int:
         with self._store.read() as conn:
-            query = select(func.count()).where(jobs_table.c.parent == self._ctx.job)
+            query = select(func.count()).where(jobs_table.c.parent == self._ctx.job_id)
             return int(conn.execute(query).scalar() or 0)
 
 

@@ -1,0 +1,380 @@
+"""`Job`: a stored job as a program reads and changes it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from jobtrail.errors import JobFailed, NotFound, ResultTimeout
+from jobtrail.job.items import ItemOutcome
+from jobtrail.job.json_value import decode
+from jobtrail.job.model import FINAL, Status
+from jobtrail.store import events, items, jobs, questions, runs
+from jobtrail.store import successors as successor_rows
+
+from . import rerun
+from .job_fields import JobFields
+from .successors import Before, Next, successor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import JobRow
+    from jobtrail.job.task import Task
+    from jobtrail.store import Store
+
+    from .submit import Using
+
+WAIT_POLL = 0.05  # seconds
+
+
+class _HasSettings(Protocol):
+    settings: Settings
+
+
+class SuccessorTask(Protocol):
+    """What `Job.then` needs of a task (`BoundTask`)."""
+
+    @property
+    def _submitter(self) -> _HasSettings:
+        """The service of the task's application."""
+
+    def _to_follow(self) -> tuple[Task, Using]:
+        """The parts that a successor of this task is made of."""
+
+
+class Job(JobFields):
+    """A stored job.
+
+    Submissions and `JobTrail.get` return it. Attributes hold the values of the last read: the first attribute that is
+    used reads the job, `refresh` reads it again. Methods read from, or write to, the database at each call.
+
+    Attributes:
+        id: Id of the job, a UUID in text form.
+        created: False if a submission returned a job that existed already.
+
+    Example:
+        ```python
+        job = sync_weather.using(source="weather/EWR", period="2013-02").enqueue(airport="EWR")
+        job.result(timeout=60)
+        job.items("failed")
+        job.rerun("failed_items")
+        ```
+    """
+
+    __slots__ = ("_loaded", "_store", "created", "id")
+
+    def __init__(self, store: Store, job_id: str, *, created: bool = False, row: JobRow | None = None) -> None:
+        self.id = job_id
+        self.created = created
+        self._store = store
+        self._loaded = row
+
+    # -- reading -------------------------------------------------------------------------------------
+
+    @property
+    def _row(self) -> JobRow:
+        row = self._loaded
+        return row if row is not None else self._read()
+
+    def _read(self) -> JobRow:
+        with self._store.read() as conn:
+            row = self._loaded = jobs.get(conn, self.id)
+        if row is None:
+            message = f"there is no job {self.id}"
+            raise NotFound(message)
+        return row
+
+    def refresh(self) -> Job:
+        """Read the job again.
+
+        Returns:
+            This job, with new attribute values.
+
+        Raises:
+            NotFound: If the job does not exist: it was removed by retention, or its transaction was rolled back.
+        """
+        self._read()
+        return self
+
+    def progress(self) -> dict[str, Any] | None:
+        """Read the last reported progress.
+
+        Returns:
+            percent, done, total, message, metadata and last_heartbeat_at; None before the first report.
+        """
+        with self._store.read() as conn:
+            return runs.progress_of(conn, [self.id]).get(self.id)
+
+    def items(self, outcome: str | None = None, *, limit: int = 100_000) -> list[items.ItemRow]:
+        """Read the items of the job's generation.
+
+        Args:
+            outcome: Return only items with this outcome: "ok", "failed" or "skipped".
+            limit: Greatest number of items.
+
+        Returns:
+            Items with loop, key, position, outcome, reason, error_type, job_id, run_no, tries and at.
+        """
+        wanted = ItemOutcome(outcome) if outcome is not None else None
+        with self._store.read() as conn:
+            return items.page(conn, self._row.ledger, outcome=wanted, limit=limit)
+
+    def item_counts(self) -> dict[str, int]:
+        """Count the items of the job's generation.
+
+        Returns:
+            Numbers under ``ok``, ``failed`` and ``skipped``.
+        """
+        with self._store.read() as conn:
+            counts = items.counts(conn, self._row.ledger)
+        return {"ok": counts.ok, "failed": counts.failed, "skipped": counts.skipped}
+
+    def events(self) -> list[events.Event]:
+        """Read the trail of the job, oldest event first."""
+        with self._store.read() as conn:
+            return events.of_job(conn, self.id)
+
+    def log(self) -> str:
+        """Read the log of the job as text; a line says where lines were dropped."""
+        with self._store.read() as conn:
+            chunks = runs.log_chunks(conn, self.id, limit=100_000)
+        parts = []
+        for chunk in chunks:
+            if chunk.dropped:
+                parts.append(f"… {chunk.dropped:,} lines dropped …")
+            parts.append(chunk.text)
+        return "\n".join(parts)
+
+    def questions(self) -> list[questions.QuestionRow]:
+        """Read all questions that the job has asked, oldest first."""
+        with self._store.read() as conn:
+            return questions.of_job(conn, self.id)
+
+    def successors(self) -> list[dict[str, Any]]:
+        """Read the declared successors of the job.
+
+        Returns:
+            Dicts with task, on, state (waiting, submitted, skipped, refused), job and reason.
+        """
+        with self._store.read() as conn:
+            return successor_rows.of_job(conn, self.id)
+
+    # -- waiting -------------------------------------------------------------------------------------
+
+    def wait(self, timeout: float | None = None) -> Job:
+        """Wait until the job has ended.
+
+        Args:
+            timeout: Longest wait in seconds; None for no limit.
+
+        Returns:
+            This job, as it ended.
+
+        Raises:
+            ResultTimeout: If the job is still active after ``timeout`` seconds.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.refresh().status not in FINAL:
+            self._check_wait(end, timeout)
+            time.sleep(WAIT_POLL)
+        return self
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait until the job has ended and return its result.
+
+        Args:
+            timeout: Longest wait in seconds; None for no limit.
+
+        Returns:
+            The value that the task returned, decoded from JSON.
+
+        Raises:
+            JobFailed: If the job failed or was cancelled.
+            ResultTimeout: If the job is still active after ``timeout`` seconds.
+        """
+        return self.wait(timeout)._result()
+
+    async def aresult(self, timeout: float | None = None) -> Any:
+        """`result` for an event loop.
+
+        Args:
+            timeout: As for `result`.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while (await asyncio.to_thread(self.refresh)).status not in FINAL:
+            self._check_wait(end, timeout)
+            await asyncio.sleep(WAIT_POLL)
+        return self._result()
+
+    def _check_wait(self, end: float | None, timeout: float | None) -> None:
+        if end is not None and time.monotonic() >= end:
+            message = f"job {self.id} is still {self.status} after {timeout:g} s"
+            raise ResultTimeout(message)
+
+    def _result(self) -> Any:
+        row = self._row
+        if row.status in {Status.COMPLETED, Status.PARTIAL}:
+            return None if row.result is None else decode(row.result)
+        error = self.error
+        why = f": {error['message']}" if error and error.get("message") else ""
+        message = f"job {row.id} ({row.task}) is {row.status}{why}"
+        raise JobFailed(message, row.id, row.status.value)
+
+    # -- changing ------------------------------------------------------------------------------------
+
+    def retry(self, reason: str | None = None, *, actor: str = "program") -> Job:
+        """Run the same job once more; items that failed run again.
+
+        Args:
+            reason: Reason for the trail.
+            actor: Who retries, for the trail.
+
+        Returns:
+            This job, read again.
+
+        Raises:
+            IllegalMove: If the state of the job does not allow it.
+            AlreadyActive: If the unit has another active job.
+            Conflict: If the unit has a newer job; ``job_id`` names it.
+        """
+        rerun.retry(self._store, self.id, actor=actor, reason=reason)
+        return self.refresh()
+
+    def rerun(
+        self,
+        mode: str = "full",
+        *,
+        file: Any = None,
+        if_active: str = "raise",
+        with_successors: bool = False,
+        reason: str | None = None,
+        **rest: Any,
+    ) -> Job:
+        """Submit a new job of the same unit.
+
+        Args:
+            mode: "full" repeats everything, "failed_items" repeats failed and unreached items, "resume" continues
+                from the recorded steps and items.
+            file: Corrected input file (path).
+            if_active: "raise" or "queue", if the unit has an active job.
+            with_successors: Also declare the successors of this job (``.then(…)``) for the new one.
+            reason: Reason for the trail.
+            **rest: ``actor``: who re-runs, for the trail.
+
+        Returns:
+            The new job.
+
+        Raises:
+            IllegalMove: If this job has not ended.
+            AlreadyActive: If the unit has an active job.
+            InvalidFile: If ``file`` cannot be read.
+        """
+        rest |= {"file": file, "if_active": if_active, "with_successors": with_successors, "reason": reason}
+        answer = rerun.rerun(self._store, self.id, mode, **rest)
+        return Job(self._store, answer.id, created=answer.created)
+
+    def cancel(self, reason: str | None = None, *, actor: str = "program") -> Job:
+        """Cancel the job.
+
+        A job that does not run ends at once. A running function is asked to stop; a second call ends the job by force.
+
+        Args:
+            reason: Reason for the trail.
+            actor: Who cancels, for the trail.
+
+        Returns:
+            This job, read again.
+
+        Raises:
+            IllegalMove: If the job has ended.
+        """
+        rerun.cancel(self._store, self.id, actor=actor, reason=reason)
+        return self.refresh()
+
+    def answer(
+        self, value: Any, *, question: str | None = None, actor: str = "program", reason: str | None = None, **rest: Any
+    ) -> Job:
+        """Answer the open question of the job.
+
+        Args:
+            value: The answer; it must fit the schema of the question.
+            question: Name of the question; a check that it is the expected one.
+            actor: Who answers, for the trail.
+            reason: Reason for the trail.
+            **rest: ``remember``: keep the answer for the task and source.
+
+        Returns:
+            This job, read again.
+
+        Raises:
+            AnswerRefused: If the answer does not fit; ``errors`` has one sentence for each path.
+            AlreadyAnswered: If the question has an answer; ``actor`` and ``at`` say whose.
+            QuestionClosed: If the deadline has passed or the job has ended.
+            NotFound: If the job has no such question.
+        """
+        from .answers import answer_job
+
+        answer_job(self._store, self.id, value, question=question, actor=actor, reason=reason, **rest)
+        return self.refresh()
+
+    def then(self, task: SuccessorTask, params: Mapping[str, Any] | None = None, **options: Any) -> Job | None:
+        """Declare a successor of a stored job.
+
+        Args:
+            task: Task of the successor, as for `BoundTask.then`.
+            params: Arguments of the successor.
+            **options: ``on``, ``when``, ``source``, ``period``, ``file`` and ``result_as`` as for `BoundTask.then`.
+
+        Returns:
+            The successor, if this job has ended in one of the ways ``on``; None if it is not submitted (yet).
+
+        Raises:
+            UsageError: If the successor is not valid.
+            NotFound: If this job does not exist.
+        """
+        row = self._read()
+        one = successor(Next(*task._to_follow(), params, **options), Before(row.source, row.period), task._submitter.settings)
+
+        def operation(conn: Connection) -> Any:
+            self._store.wake.need()
+            return successor_rows.attach(conn, self._store.dialect, self.id, [one], self._store.now())
+
+        came = self._store.write(operation, key=self.id)[0]["job"]
+        return None if came is None else Job(self._store, came)
+
+    def run_now(self, *, actor: str = "program") -> Job:
+        """Make a job that waits for its time due at once.
+
+        Args:
+            actor: Who asks for it, for the trail.
+
+        Returns:
+            This job, read again.
+
+        Raises:
+            IllegalMove: If the job does not wait for a time.
+        """
+        rerun.run_now(self._store, self.id, actor=actor)
+        return self.refresh()
+
+    def __repr__(self) -> str:
+        """Id and status, for people; reads nothing."""
+        status = self._loaded.status.value if self._loaded is not None else "?"
+        return f"<job {self.id} {status}>"
+
+
+def stored_row(job: Job) -> JobRow:
+    """The stored row of a job, for other parts of jobtrail.
+
+    Args:
+        job: A handle; it is read if it has not been read yet.
+
+    Raises:
+        NotFound: If the job does not exist.
+    """
+    return job._row
