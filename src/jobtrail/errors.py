@@ -25,7 +25,9 @@ JobTrailError
 ├── ProcessDied                       the child process ended before the task function returned
 ├── StepError                         the result of a step cannot be stored
 └── StoreError                        the database
-    ├── StoreUnavailable              not reachable, locked or read-only
+    ├── StoreUnavailable              not reachable, locked, too slow or read-only
+    ├── DuplicateRow                  a row with this key exists
+    ├── ValueNotStorable              the database cannot store a value
     ├── TooSlow                       a search exceeded its time limit
     └── SchemaMismatch                the schema is older or newer than this program
 
@@ -172,6 +174,14 @@ class StoreError(JobTrailError):
 
 class StoreUnavailable(StoreError):
     """The database is not reachable, locked or read-only; try again later."""
+
+
+class DuplicateRow(StoreError):
+    """A row with this key exists already."""
+
+
+class ValueNotStorable(StoreError):
+    """The database cannot store a value, such as a NUL character in a text."""
 
 
 class TooSlow(StoreError):

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy.exc import IntegrityError
 
 from jobtrail.database import leases
+from jobtrail.errors import DuplicateRow
 from jobtrail.job.ids import new_id
 from jobtrail.schedules.definition import ScheduleDefinition
 from jobtrail.schedules.initial_position import new_row
@@ -109,7 +109,7 @@ def test_the_outcome_of_a_job_is_kept_only_while_it_is_the_last(store, row):
 
 def test_a_slot_is_stored_once(store, row):
     store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON)]))
-    with pytest.raises(IntegrityError):
+    with pytest.raises(DuplicateRow):
         store.write(lambda conn: schedules.put_slots(conn, store.dialect, [slot(row, NOON + TEN), slot(row, NOON)]))
     with store.read() as conn:
         assert schedules.slots_of(conn, row.id) == [slot(row, NOON)]

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
@@ -35,6 +34,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.QuestionClosed, 410),
     (errors.Conflict, 409),
     (errors.NotFound, 404),
+    (errors.ValueNotStorable, 422),
     (errors.StoreError, 503),
 )
 
@@ -92,7 +92,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.JobTrailError, _ours)
     app.add_exception_handler(RequestValidationError, _request)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(DataError, _not_storable)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -138,13 +137,6 @@ def _allowed(request: Request) -> str:
     """The methods of all routes of this address; each knows its own alone."""
     fitting = [route for route in request.app.router.routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in fitting for method in getattr(route, "methods", None) or ()}))
-
-
-async def _not_storable(_request: Request, error: Exception) -> Response:
-    """A NUL in a text, say, for which PostgreSQL has no place."""
-    del error
-    message = "what was sent holds a value that the database has no place for, such as a NUL character"
-    return Problem(422, "invalid-request", message).response()
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:

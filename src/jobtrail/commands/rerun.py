@@ -6,9 +6,7 @@ from dataclasses import replace
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import IntegrityError
-
-from jobtrail.errors import AlreadyActive, Conflict, IllegalMove, InvalidOption, NotFound
+from jobtrail.errors import AlreadyActive, Conflict, DuplicateRow, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import transitions
 from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
@@ -60,7 +58,7 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
 
     try:
         answer = store.write(operation, key=job_id)
-    except IntegrityError as error:
+    except DuplicateRow as error:
         message = f"another job of the unit of job {job_id} was submitted in this moment"
         raise AlreadyActive(message) from error
     if answer is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Protocol
-
-from sqlalchemy.exc import IntegrityError
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jobtrail.database import migration
-from jobtrail.errors import InvalidOption, NotFound, StoreUnavailable
+from jobtrail.errors import DuplicateRow, InvalidOption, NotFound, StoreError, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
+from jobtrail.job.model import Submitted
 from jobtrail.store import jobs, workers
 from jobtrail.store.search import search
 
@@ -20,16 +20,18 @@ from . import submit, transactional_submit
 from .job_handle import Job
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
-    from jobtrail.job.model import JobRow, NewJob, Submitted
+    from jobtrail.job.model import JobRow, NewJob
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
 
     from .submit import Prepared, Using
+
+T = TypeVar("T")
 
 INTRODUCE_EVERY = 86_400.0  # seconds
 RETRY_PAUSE = 0.2  # seconds between tries while the store is away
@@ -46,6 +48,23 @@ class Runs(Protocol):
 
     def wait_finished(self, timeout: float) -> bool:
         """Wait, from another thread, until it has left; False when it has not within ``timeout`` (seconds)."""
+
+
+class _Tries:
+    """How often something was tried to be written, and until when it is tried again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self.repeated = False
+
+    def failed(self, error: StoreError) -> None:
+        """Count a failed try.
+
+        Raises: the error, when the time is over, or when a row with this id exists that no earlier try can have written.
+        """
+        if time.monotonic() >= self._end or (isinstance(error, DuplicateRow) and not self.repeated):
+            raise error
+        self.repeated = True
 
 
 class Service:
@@ -103,26 +122,30 @@ class Service:
         self.submitter = new_id()
         self._ready = self._readable = False
 
-    def _patiently(self, write: Any) -> Any:
-        """Try again for a while when the store is away; ids are made before, so nothing comes twice."""
-        end = time.monotonic() + self.settings.submit_retry_seconds
+    def _patiently(self, write: Callable[[], T], stored: Callable[[], T | None] | None = None) -> T:
+        """Write; while the store is away, try again for `Settings.submit_retry_seconds`.
+
+        A commit whose answer was lost may have happened: before a write is repeated, ``stored`` reads back by id what an
+        earlier try has written, and its answer counts. Ids are made before the first try.
+        """
+        tries = _Tries(self.settings.submit_retry_seconds)
         while True:
             try:
-                return write()
-            except StoreUnavailable:
-                if time.monotonic() >= end:
-                    raise
+                found = stored() if stored is not None and tries.repeated else None
+                return write() if found is None else found
+            except (StoreUnavailable, DuplicateRow) as error:
+                tries.failed(error)
                 time.sleep(RETRY_PAUSE)
 
-    async def _apatiently(self, write: Any) -> Any:
-        """`_patiently` for an event loop."""
-        end = time.monotonic() + self.settings.submit_retry_seconds
+    async def _apatiently(self, write: Callable[[], Awaitable[T]], stored: Callable[[], T | None] | None = None) -> T:
+        """`_patiently` for an event loop; ``stored`` runs in a thread."""
+        tries = _Tries(self.settings.submit_retry_seconds)
         while True:
             try:
-                return await write()
-            except StoreUnavailable:
-                if time.monotonic() >= end:
-                    raise
+                found = await asyncio.to_thread(stored) if stored is not None and tries.repeated else None
+                return await write() if found is None else found
+            except (StoreUnavailable, DuplicateRow) as error:
+                tries.failed(error)
                 await asyncio.sleep(RETRY_PAUSE)
 
     @contextlib.asynccontextmanager
@@ -157,7 +180,9 @@ class Service:
         prepared = self._prepare(task, args, using)
         if using.connection is not None:
             late = _Late(prepared)
-            return late.job(self._answer(transactional_submit.submit(self.store, using.connection, prepared, late.settle), prepared))
+            return late.job(
+                self._answer(transactional_submit.submit(self.store, using.connection, prepared, late.settle), prepared)
+            )
         return self.store_prepared(prepared)
 
     def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
@@ -180,17 +205,12 @@ class Service:
     def store_prepared(self, prepared: Prepared) -> Job:
         """Store a checked submission."""
         if prepared.plain:
-            self._patiently(lambda: self._insert_once(prepared.new))
+            self._patiently(lambda: self._insert(prepared.new), lambda: self._stored(prepared.new.id))
             return self._job(prepared.new.id, created=True)
-        answer = self._patiently(lambda: self.store.submit(prepared.new, prepared.rules))
+        answer = self._patiently(
+            lambda: self.store.submit(prepared.new, prepared.rules), lambda: self._stored(prepared.new.id)
+        )
         return self._answer(answer, prepared)
-
-    def _insert_once(self, new: NewJob) -> None:
-        try:
-            self.store.insert(new)
-        except IntegrityError:
-            if not self._is_stored(new.id):
-                raise
 
     def _answer(self, answer: Any, prepared: Prepared) -> Job:
         submit.check_answer(answer, prepared)
@@ -209,22 +229,17 @@ class Service:
         else:
             prepared = self._prepare(task, args, using)
         if prepared.plain:
-            await self._apatiently(lambda: self._ainsert_once(prepared.new))
+            await self._apatiently(lambda: self._ainsert(prepared.new), lambda: self._stored(prepared.new.id))
             return self._job(prepared.new.id, created=True)
-        answer = await self._apatiently(lambda: self.store.asubmit(prepared.new, prepared.rules))
+        answer = await self._apatiently(
+            lambda: self.store.asubmit(prepared.new, prepared.rules), lambda: self._stored(prepared.new.id)
+        )
         return self._answer(answer, prepared)
 
-    async def _ainsert_once(self, new: NewJob) -> None:
-        try:
-            await self.store.ainsert(new)
-        except IntegrityError:
-            if not await asyncio.to_thread(self._is_stored, new.id):
-                raise
-
-    def _is_stored(self, job_id: str) -> bool:
-        """Had a try whose answer was lost been committed?"""
+    def _stored(self, job_id: str) -> Submitted | None:
+        """The answer to a submission whose first answer was lost, if it was committed."""
         with self.store.read() as conn:
-            return jobs.get(conn, job_id) is not None
+            return None if jobs.get(conn, job_id) is None else Submitted(job_id, created=True)
 
     # -- many at once --------------------------------------------------------------------------------
 
@@ -233,7 +248,7 @@ class Service:
         self.make_ready()
         template, rows = self._prepare_many(task, many, using)
         if rows:
-            self._patiently(lambda: self._insert_alike_once(template, rows))
+            self._patiently(lambda: self._insert_alike(template, rows), lambda: self._stored(rows[0][0]))
         return [self._job(job_id, created=True) for job_id, _ in rows]
 
     async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
@@ -242,22 +257,30 @@ class Service:
             await asyncio.to_thread(self.make_ready)
         template, rows = self._prepare_many(task, many, using)
         if rows:
-            await self._apatiently(lambda: asyncio.to_thread(self._insert_alike_once, template, rows))
+            write = partial(asyncio.to_thread, self._insert_alike, template, rows)
+            await self._apatiently(write, lambda: self._stored(rows[0][0]))
         return [self._job(job_id, created=True) for job_id, _ in rows]
 
-    def _insert_alike_once(self, template: NewJob, rows: list[tuple[str, str]]) -> None:
-        try:
-            self.store.insert_alike(template, rows)
-        except IntegrityError:
-            if not self._is_stored(rows[0][0]):
-                raise
+    def _insert(self, new: NewJob) -> Submitted:
+        self.store.insert(new)
+        return Submitted(new.id, created=True)
+
+    async def _ainsert(self, new: NewJob) -> Submitted:
+        await self.store.ainsert(new)
+        return Submitted(new.id, created=True)
+
+    def _insert_alike(self, template: NewJob, rows: list[tuple[str, str]]) -> Submitted:
+        self.store.insert_alike(template, rows)
+        return Submitted(rows[0][0], created=True)
 
     def _prepare_many(
         self, task: Task, many: Iterable[Mapping[str, Any]], using: Using
     ) -> tuple[NewJob, list[tuple[str, str]]]:
         for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
-                message = f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
+                message = (
+                    f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
+                )
                 raise InvalidOption(message)
         prepared = self._prepare(task, {}, using)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
@@ -272,14 +295,21 @@ class Service:
         prepared = [self._prepare(*one) for one in submissions]
         order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
 
-        def operation(conn: Connection) -> list[Any]:
+        def operation(conn: Connection, *, repeated: bool = False) -> list[Any]:
             answers: list[Any] = [None] * len(prepared)
             for i in order:
-                answers[i] = self.store.submit_on(conn, prepared[i].new, prepared[i].rules)
+                new = prepared[i].new
+                if repeated and jobs.get(conn, new.id) is not None:
+                    answers[i] = Submitted(new.id, created=True)
+                    continue
+                answers[i] = self.store.submit_on(conn, new, prepared[i].rules)
                 submit.check_answer(answers[i], prepared[i])
             return answers
 
-        answers = self._patiently(lambda: self.store.write(operation))
+        def again() -> list[Any]:
+            return self.store.write(partial(operation, repeated=True))
+
+        answers = self._patiently(lambda: self.store.write(operation), again)
         return [self._answer(answer, one) for answer, one in zip(answers, prepared, strict=True)]
 
     # -- looking -------------------------------------------------------------------------------------

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from jobtrail.errors import InvalidOption, StoreUnavailable
 
 from .clock import DatabaseClock
 from .dialects import dialect_of
+from .failures import failure_of, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import URL, Connection, Engine
+
+    from .failures import Failure
 
 SQLITE_BUSY_SECONDS = 10.0
 POSTGRES_CONNECT_SECONDS = 5
@@ -60,7 +63,7 @@ class Database:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[Connection]:
-        """A connection for reading; database errors come out as `StoreUnavailable`."""
+        """Open a connection for reading; a driver's error comes out as a `StoreError`."""
         with self.translated(), self.engine.connect() as conn:
             yield conn
 
@@ -72,18 +75,35 @@ class Database:
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn a driver's error about the database itself into one sentence."""
+        """Turn a driver's error into a `StoreError` of one sentence."""
         try:
             yield
-        except DBAPIError as error:
-            sentence = self.sentence(error)
-            if sentence is None:
+        except Exception as error:
+            ours = self.translate(error)
+            if ours is error:
                 raise
-            raise StoreUnavailable(sentence) from error
+            raise ours from error
 
-    def sentence(self, error: DBAPIError) -> str | None:
-        """What a driver's error means, where it speaks of the database and not of a statement."""
-        return _sentence(error, self)
+    def translate(self, error: BaseException) -> BaseException:
+        """Return the `StoreError` that a driver's error means, with the error as its cause; any other error as it is."""
+        failure = failure_of(error)
+        if failure is None:
+            return error
+        ours = self._folder(failure) or translated(failure, self.where)
+        ours.__cause__ = error
+        return ours
+
+    @property
+    def where(self) -> str:
+        """This database in words, without its password."""
+        if self.is_sqlite:
+            return f"the database file {self.path}"
+        return f"PostgreSQL at {self.url.host or 'the local socket'}:{self.url.port or 5432}/{self.url.database or ''}"
+
+    def _folder(self, failure: Failure) -> StoreUnavailable | None:
+        if failure.code == "SQLITE_CANTOPEN" and self.path is not None and self.path.is_dir():
+            return StoreUnavailable(f"{self.path} is a folder; name a file for the database")
+        return None
 
     def sync_clock(self, conn: Connection, *, every: float = 30.0) -> None:
         """Read the database's clock, at most once in ``every`` seconds."""
@@ -175,55 +195,6 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA temp_store = MEMORY")
     cursor.close()
-
-
-# parts of a driver's message -> what it means
-_SQLITE_MEANINGS = (
-    ("database is locked", "the database file {where} is locked by another program"),
-    ("readonly", "the database file {where} is read-only; jobtrail must be able to write it"),
-    ("read-only", "the database file {where} is read-only; jobtrail must be able to write it"),
-    ("not a database", "the file {where} is not a SQLite database"),
-    ("malformed", "the database file {where} is damaged"),
-    ("disk is full", "the disk that holds {where} is full"),
-    ("disk I/O error", "the disk that holds {where} cannot be read or written"),
-)
-
-
-def _sentence(error: DBAPIError, database: Database) -> str | None:
-    if database.is_sqlite:
-        return _sqlite_sentence(error, database.path)
-    return _postgres_sentence(error, database.url)
-
-
-def _sqlite_sentence(error: DBAPIError, path: Path | None) -> str | None:
-    text = str(error.orig)
-    where = str(path)
-    for part, meaning in _SQLITE_MEANINGS:
-        if part in text:
-            return meaning.format(where=where)
-    if "unable to open database file" in text:
-        if path is not None and path.is_dir():
-            return f"{where} is a folder; name a file for the database"
-        return f"the database file {where} cannot be opened; its folder must exist and be writable"
-    return None
-
-
-_PG_UNAVAILABLE = ("57P01", "57P02", "57P03", "53300", "53100", "53200", "25006", "08")
-
-
-def _postgres_sentence(error: DBAPIError, url: URL) -> str | None:
-    where = f"PostgreSQL at {url.host or 'the local socket'}:{url.port or 5432}/{url.database or ''}"
-    state = getattr(error.orig, "sqlstate", None)
-    if state == READ_ONLY:
-        return f"{where} is read-only now"
-    first = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no answer"
-    if state is not None and state.startswith(_PG_UNAVAILABLE):
-        return f"{where} is not available: {first}"
-    if state == "55P03":
-        return f"{where}: a row is held by an open transaction"
-    if state is None and (error.connection_invalidated or isinstance(error, OperationalError)):
-        return f"{where} cannot be reached: {first}"
-    return None
 
 
 def _before_fork() -> None:

@@ -22,9 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy.exc import DBAPIError
-
-from jobtrail.errors import StoreUnavailable
+from .failures import Meaning, failure_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -38,6 +36,7 @@ LOCK_TIMEOUT = "100ms"
 ABANDONED = "10s"
 SIDE_LOCK_TIMEOUT = "60s"
 FORK_WAIT = 5.0  # seconds that a fork waits for a write to end
+TOO_SLOW = "57014"  # PostgreSQL: query_canceled, by statement_timeout
 SIDE_CONNECTIONS = 4
 
 _log = logging.getLogger("jobtrail.store")
@@ -107,8 +106,8 @@ class Writer:
             return self.call(operation)
         try:
             result: T = self._on_side_connection(Request(operation, ""))
-        except DBAPIError as error:
-            translated = self._translate(error)
+        except Exception as error:
+            translated = self.database.translate(error)
             if translated is error:
                 raise
             raise translated from error
@@ -253,9 +252,9 @@ class Writer:
         if len(group) == 1:
             self._settle_failure(group[0], error)
             return
-        if self._is_outage(error):
+        if _is_outage(error):
             for request in group:
-                request.future.set_exception(self._translate(error))
+                request.future.set_exception(self.database.translate(error))
             return
         for request in group:
             self._write_alone(request)
@@ -277,19 +276,7 @@ class Writer:
         if _lock_not_available(error):
             self._move_aside(request)
         else:
-            request.future.set_exception(self._translate(error))
-
-    def _is_outage(self, error: BaseException) -> bool:
-        return isinstance(self._translate(error), StoreUnavailable) and not _lock_not_available(error)
-
-    def _translate(self, error: BaseException) -> BaseException:
-        if isinstance(error, DBAPIError):
-            sentence = self.database.sentence(error)
-            if sentence is not None:
-                translated = StoreUnavailable(sentence)
-                translated.__cause__ = error
-                return translated
-        return error
+            request.future.set_exception(self.database.translate(error))
 
     # -- beside the turn -----------------------------------------------------------------------------
 
@@ -305,7 +292,7 @@ class Writer:
         try:
             result = self._on_side_connection(request)
         except BaseException as error:
-            request.future.set_exception(self._translate(error))
+            request.future.set_exception(self.database.translate(error))
         else:
             request.future.set_result(result)
         finally:
@@ -398,15 +385,19 @@ def _key(request: Request) -> str:
 
 
 def _lock_not_available(error: BaseException) -> bool:
-    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in {"55P03", "40P01"}
+    failure = failure_of(error)
+    return failure is not None and failure.meaning is Meaning.LOCKED
+
+
+def _is_outage(error: BaseException) -> bool:
+    """The database is away for all of a group; a statement that was too slow may be fast enough alone."""
+    failure = failure_of(error)
+    return failure is not None and failure.meaning is Meaning.AWAY and failure.code != TOO_SLOW
 
 
 def _connection_is_gone(error: BaseException) -> bool:
-    if not isinstance(error, DBAPIError):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    gone = state is not None and state[:2] in {"08", "57"}
-    return error.connection_invalidated or gone or (state is None and type(error.orig).__name__ == "OperationalError")
+    failure = failure_of(error)
+    return failure is not None and failure.loses_connection
 
 
 def _before_fork() -> None:

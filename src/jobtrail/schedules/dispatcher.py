@@ -11,13 +11,11 @@ from functools import partial
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import IntegrityError
-
 from jobtrail.commands import submit
 from jobtrail.commands.rerun import cancel
 from jobtrail.commands.submit import Prepared, Using
 from jobtrail.database import leases
-from jobtrail.errors import Conflict, JobTrailError, NotFound, StoreUnavailable
+from jobtrail.errors import Conflict, DuplicateRow, JobTrailError, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.period import periods_from_rule
 from jobtrail.store import events, schedules, submissions
@@ -164,7 +162,7 @@ class Dispatcher:
             written = self._service.store.write(partial(self._write, chunk, now, check_slots=check_slots))
         except StoreUnavailable:
             raise
-        except IntegrityError as error:
+        except DuplicateRow as error:
             if check_slots:
                 self._write_each(chunk, now, result, error)
             else:

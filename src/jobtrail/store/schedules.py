@@ -229,7 +229,7 @@ def miss_the_task(conn: Connection, row: ScheduleRow, now: datetime) -> bool:
 def put_slots(conn: Connection, dialect: Dialect, rows: Sequence[Slot]) -> None:
     """Store slots that are not there.
 
-    Raises: IntegrityError when one is: then nothing of the transaction holds.
+    Raises: DuplicateRow (from the writer) when one is: then nothing of the transaction holds.
     """
     if rows:
         dialect.insert_many(conn, slots, SLOT_COLUMNS, [_slot_values(row) for row in rows])
@@ -245,7 +245,7 @@ def put_free_slots(conn: Connection, dialect: Dialect, rows: Sequence[Slot]) -> 
 def put_slot(conn: Connection, row: Slot) -> None:
     """Store one slot.
 
-    Raises: IntegrityError when it is there.
+    Raises: DuplicateRow (from the writer) when it is there.
     """
     conn.execute(insert(slots).values(dict(zip(SLOT_COLUMNS, _slot_values(row), strict=True))))
 
