@@ -1,4 +1,4 @@
-"""The build hook: a wheel and an sdist carry the built console, so that installing them needs no Node."""
+"""The build hook: build the console before packaging, so that installing a wheel needs no Node."""
 
 from __future__ import annotations
 
@@ -10,31 +10,39 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+WITHOUT = "jobtrail is installed without its web console: {reason}"
+
 
 class ConsoleHook(BuildHookInterface[Any]):
-    """Builds the console before the files are gathered."""
+    """Builds the console where it is out of date."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build what is out of date. An editable install only warns where it cannot; `make console` tells more.
+        """Build the console.
 
-        Raises: CannotBuild for a wheel or an sdist without Node.
+        Where it cannot be built, a wheel (`pip install .`) and an editable install go on without it, with one
+        sentence of warning. An sdist, from which releases are made, must have it: its build ends with that sentence.
+
+        Args:
+            version: "standard" or "editable".
+            build_data: of hatchling, unchanged.
         """
-        del build_data
+        del version, build_data
         console = _console(Path(self.root))
         if console is None or os.environ.get("JOBTRAIL_NO_CONSOLE"):
             return
         try:
             console.build()
         except console.CannotBuild as error:
-            if version != "editable":
-                raise
-            self.app.display_warning(str(error))
+            reason = str(error)
+            if self.target_name == "sdist":
+                self.app.abort(reason)
+            self.app.display_warning(WITHOUT.format(reason=reason))
 
 
 def _console(root: Path) -> ModuleType | None:
-    """The module that builds; an sdist has the built files and may lack it."""
+    """Return the module that builds the console, or None: an sdist has the built files and may lack it."""
     path = root / "web" / "build.py"
     found = importlib.util.spec_from_file_location("jobtrail_console_build", path) if path.is_file() else None
     if found is None or found.loader is None:
