@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -154,11 +155,11 @@ class Cluster:
 
 
 def _for_user(command: list[str]) -> list[str]:
-    """Run as the user that PostgreSQL accepts (it refuses root), and end with the test run, even if that is killed."""
-    wrapper = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
-    if os.geteuid() == 0:
-        wrapper = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig", "INT"]
-    return [*wrapper, *command]
+    """Run as a user that PostgreSQL accepts (it refuses root), and end with the test run, even if that is killed."""
+    wrapper = ["--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+    if threading.current_thread() is threading.main_thread():  # the signal comes when the thread ends that started it
+        wrapper += ["--pdeathsig", "INT"]
+    return ["setpriv", *wrapper, *command] if wrapper and shutil.which("setpriv") else command
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ def one(sqlite_url: str, tmp_path: Path) -> Iterator[Fleet]:
         yield made
 
 
+@pytest.mark.long
 def test_c01_a_body_that_kills_its_worker_is_given_up_after_three(one: Fleet) -> None:
     bad = one.submit("killer")
     harmless = [one.submit("quick") for _ in range(10)]
@@ -50,6 +51,7 @@ def test_c01_a_body_that_kills_its_worker_is_given_up_after_three(one: Fleet) ->
     assert starts <= 4, "only a death beside others is not charged, and that can happen once"
 
 
+@pytest.mark.long
 def test_c03_a_blocked_loop_and_a_held_interpreter_are_not_dead(one: Fleet) -> None:
     one.settings["silent_after"] = 5.0  # less than they are blocked, and more than a busy machine may keep a beat waiting
     # One slot each: nothing is claimed, and no lock of SQLite held, while the interpreter stands still. The last one watches.
@@ -75,6 +77,7 @@ def test_c03_a_blocked_loop_and_a_held_interpreter_are_not_dead(one: Fleet) -> N
     until("the notes go", lambda: [noted(pid) for pid in pids] == [None, None])
 
 
+@pytest.mark.long
 def test_c19_a_worker_that_is_blocked_past_a_deadline_is_ended_where_that_is_wanted(one: Fleet) -> None:
     worker = one.start("--end-blocked")
     beside = one.submit("cooperative")
@@ -127,6 +130,7 @@ def test_c69_hung_threads_do_not_keep_the_process(one: Fleet) -> None:
     until("the others run elsewhere", lambda: all(one.rows()[job].status == "completed" for job in behind))
 
 
+@pytest.mark.long
 def test_what_a_body_in_a_process_has_started_ends_with_its_worker(one: Fleet) -> None:
     """The child dies with its parent at once; what it has started does not know of that, and its group tells the beat process."""
     worker = one.start()

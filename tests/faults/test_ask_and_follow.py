@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(240)
 ASKING = ("claimed", "step:download", "before_settle", "settle_answer_lost", "after_settle")
 ANSWERED = ("claim_answer_lost", "claimed", "step:load", "before_settle", "settle_answer_lost", "after_settle")
-SHORT = {
-    ("sqlite", "before_settle", "settle_answer_lost"),
-    ("postgresql", "settle_answer_lost", "before_settle"),
-    ("sqlite", "step:download", "step:load"),
-}
+SHORT = {("sqlite", "settle_answer_lost", "before_settle"), ("sqlite", "step:download", "step:load")}
 CASES = [
     pytest.param(kind, first, second, marks=() if (kind, first, second) in SHORT else pytest.mark.long)
     for kind in ("sqlite", "postgresql")
@@ -56,10 +52,10 @@ def test_asked_once_answered_once_and_followed_once(one: Fleet, first: str, seco
     ("url", "at"),
     [
         ("sqlite", "settle_answer_lost"),
-        ("postgresql", "after_settle"),
         pytest.param("sqlite", "before_settle", marks=pytest.mark.long),
-        pytest.param("postgresql", "settle_answer_lost", marks=pytest.mark.long),
-        pytest.param("postgresql", "before_settle", marks=pytest.mark.long),
+        ("postgresql", "after_settle"),
+        ("postgresql", "settle_answer_lost"),
+        ("postgresql", "before_settle"),
     ],
     indirect=["url"],
 )

@@ -27,11 +27,13 @@ def short(one: Fleet, cases: dict[str, Callable[..., None]], server: Cluster | N
         assert row.balance.overstarted == 0, row
 
 
+@pytest.mark.long
 def test_on_postgresql(own_url: str, own_server: Cluster, tmp_path: Path) -> None:
     with fleet(own_url, tmp_path) as one:
         short(one, chaos.ON_POSTGRES, own_server)
 
 
+@pytest.mark.long
 def test_on_sqlite(sqlite_url: str, tmp_path: Path) -> None:
     with fleet(sqlite_url, tmp_path) as one:
         short(one, chaos.ON_SQLITE, None)

@@ -43,15 +43,7 @@ def crash_and_recover(one: Fleet, at: str) -> None:
         recover(works.jobs)
 
 
-SHORT = {  # the other half is long
-    ("sqlite", "claim_answer_lost"), ("sqlite", "step:prepare"), ("sqlite", "before_settle"), ("sqlite", "after_settle"),
-    ("postgresql", "claimed"), ("postgresql", "item:7"), ("postgresql", "settle_answer_lost"),
-}  # fmt: skip
-CASES = [
-    pytest.param(kind, at, marks=() if (kind, at) in SHORT else pytest.mark.long)
-    for kind in ("sqlite", "postgresql")
-    for at in POINTS
-]
+CASES = [(kind, at) for kind in ("sqlite", "postgresql") for at in POINTS]
 
 
 @pytest.mark.parametrize(("url", "at"), CASES, indirect=["url"])
@@ -72,12 +64,7 @@ def test_nothing_is_lost_at(one: Fleet, at: str) -> None:
 
 @pytest.mark.parametrize(
     ("url", "durable", "pause"),
-    [
-        ("sqlite", True, 0.0),
-        ("postgresql", False, 0.02),
-        pytest.param("sqlite", False, 0.02, marks=pytest.mark.long),
-        pytest.param("postgresql", True, 0.0, marks=pytest.mark.long),
-    ],
+    [("sqlite", True, 0.0), ("sqlite", False, 0.02), ("postgresql", False, 0.02), ("postgresql", True, 0.0)],
     indirect=["url"],
 )
 def test_few_items_are_repeated(one: Fleet, durable: bool, pause: float) -> None:

@@ -72,6 +72,7 @@ def test_a_second_signal_hands_back_at_once(one: Fleet) -> None:
     assert one.state_of(worker.pid) == "stopped"
 
 
+@pytest.mark.long
 def test_ctrl_c_twice(one: Fleet) -> None:
     one.settings = {"graceful_shutdown_timeout": 60, "cancel_timeout": 60}
     worker = one.start("-c", "1")

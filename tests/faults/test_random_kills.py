@@ -68,6 +68,7 @@ def check_items(one: Fleet, ids: list[str]) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
-def test_five_kills(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(5, marks=pytest.mark.long)])
+def test_workers_are_killed_while_they_work(url: str, tmp_path: Path, kills: int) -> None:
     with fleet(url, tmp_path) as one:
-        kill_at_random(one, 5, 2)
+        kill_at_random(one, kills, 2)

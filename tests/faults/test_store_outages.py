@@ -27,6 +27,7 @@ def once_each(one: Fleet, jobs: list[str]) -> None:
     assert {row.run_no for row in one.rows().values()} == {1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [SQLITE_BUSY_SECONDS + 2, pytest.param(40, marks=pytest.mark.long)])
 def test_c05_sqlite_locked_longer_than_any_busy_timeout(sqlite_url: str, tmp_path: Path, seconds: float) -> None:
     with fleet(sqlite_url, tmp_path, **QUICK) as one:
@@ -51,6 +52,7 @@ def _runs(one: Fleet) -> str:
     return job
 
 
+@pytest.mark.long
 def test_c63_postgresql_turns_read_only(own_url: str, tmp_path: Path) -> None:
     name = own_url.rsplit("/", 1)[1]
     with fleet(own_url, tmp_path, **QUICK) as one, psycopg.connect(own_url, autocommit=True) as conn:
@@ -79,6 +81,7 @@ def _submitted(one: Fleet, jobs: list[str]) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_c59_the_database_blinks_in_the_middle_of_a_recovery(
     own_url: str, own_server: Cluster, tmp_path: Path
 ) -> None:
@@ -104,6 +107,7 @@ def _recovered(one: Fleet) -> int:
     return sum(1 for row in one.rows().values() if row.status == "pending" or row.run_no > 1)
 
 
+@pytest.mark.long
 def test_c43_killed_while_the_store_stays_away_what_was_done_is_not_repeated(
     own_url: str, own_server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_with_its_beat_child_alive_it_takes_less_than_two_seconds(url: str, tmp_
         assert max(rounds(one, 1)) < 2 + LOADED
 
 
+@pytest.mark.long
 def test_without_any_last_word_silence_tells(postgres_url: str, tmp_path: Path) -> None:
     """With the short settings: 1.6 s of silence, seen at a sweep, after the last beat."""
     with fleet(postgres_url, tmp_path, **QUICK) as one:
