@@ -1,4 +1,4 @@
-"""The demonstration on real input: the figures, twice on one folder, with altered data, on both databases."""
+"""The demonstration: all of the data once and once more, small or altered data for everything else."""
 
 from __future__ import annotations
 
@@ -85,12 +85,37 @@ def assert_right(told: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A copy of the data, to be altered."""
-    copy = tmp_path / "data"
+@pytest.fixture(scope="module")
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data with two days of each month, one month of EWR, and every reading that the strict rule refuses."""
+    copy = tmp_path_factory.mktemp("small") / "data"
     shutil.copytree(shipped_data(), copy)
+    alter(copy / "weather.csv.gz", lambda rows: [row for row in rows if kept(row) or refused(row)])
     return copy
+
+
+def kept(row: dict[str, str]) -> bool:
+    return int(row["day"]) <= 2 or (row["origin"], row["month"]) == ("EWR", "1")
+
+
+def refused(row: dict[str, str]) -> bool:
+    return "NA" in {row["temp"], row["wind_speed"]} or float(row["wind_speed"]) > 200
+
+
+@pytest.fixture
+def data(small_data: Path, tmp_path: Path) -> Path:
+    """A copy of the small data, to be altered."""
+    shutil.copytree(small_data, tmp_path / "data")
+    return tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of one run over all of the data, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = jobtrail("demo", "--once", "--dir", str(folder), COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
 
 
 def alter(path: Path, change: Any) -> None:
@@ -104,22 +129,32 @@ def alter(path: Path, change: Any) -> None:
         writer.writerows(changed)
 
 
-def test_the_figures_and_the_same_again_on_the_same_folder(tmp_path: Path) -> None:
-    assert_right(demo("--dir", str(tmp_path)))
-    before = contents(tmp_path)
-    assert {table: len(rows) for table, rows in before.items()} == ROWS
+SAME_RUN = pytest.mark.xdist_group("demo")  # both look at the run of the fixture `shown`
 
-    assert_right(demo("--dir", str(tmp_path)))
-    assert contents(tmp_path) == before
-    with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection:
+
+@SAME_RUN
+def test_the_figures_and_the_same_again_on_the_same_folder(shown: tuple[Path, str], tmp_path: Path) -> None:
+    """The second run is over a copy of what the first one left, so that the order of tests is free."""
+    before = contents(shown[0])
+    assert {table: len(rows) for table, rows in before.items()} == ROWS
+    folder = tmp_path / "again"
+    shutil.copytree(shown[0], folder)
+
+    assert_right(demo("--dir", str(folder)))
+    assert contents(folder) == before
+    with closing(sqlite3.connect(folder / "jobs.db")) as connection:
         query = "SELECT count(*), count(rerun_of) FROM jobtrail_jobs WHERE source {} 'files/registry'"
         assert connection.execute(query.format("<>")).fetchone() == (2 * (39 + 7), 2 * 7)
         assert connection.execute(query.format("=")).fetchone() == (2 * 2, 0)
 
 
-def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Path) -> None:
-    shown = jobtrail("demo", "--once", "--dir", str(tmp_path), COLUMNS="200")
-    assert shown.returncode == 0, shown.stderr
+@SAME_RUN
+def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[Path, str], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    shutil.copytree(shown[0], folder)
+    settings = json.loads((folder / "demo.json").read_text("utf-8"))
+    settings["database"] = f"sqlite:///{folder.as_posix()}/jobs.db"
+    (folder / "demo.json").write_text(json.dumps(settings), "utf-8")
     for reason in (
         "wind speed of 1048 mph is impossible (limit 200)",
         "no wind speed",
@@ -131,9 +166,9 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Pat
         "Corrected by person:administrator: year ← Built.",
         "The next delivery of this source asks nothing",
     ):
-        assert reason in shown.stdout
+        assert reason in shown[1]
 
-    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
+    there = {"JOBTRAIL_DEMO_DIR": str(folder), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
     listed = jobtrail("list", "status:partial", "--json", **there)
     assert listed.returncode == 0, listed.stderr
     assert listed.stdout.count('"partial"') >= 7
@@ -153,10 +188,10 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(tmp_path: Pat
     assert jobtrail("questions", **there).stdout == "nothing waits for an answer\n"
 
 
-def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path) -> None:
+def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path, small_data: Path) -> None:
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
     there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
-    command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--port", "0"]
+    command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--data", str(small_data), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=known | {"PYTHONUNBUFFERED": "1"})
     try:
         assert process.stdout is not None
@@ -224,11 +259,17 @@ def test_other_data_give_other_figures(tmp_path: Path, data: Path) -> None:
 
 
 def test_an_hour_told_twice_is_a_failed_item_and_not_a_failed_month(tmp_path: Path, data: Path) -> None:
-    alter(data / "weather.csv.gz", lambda rows: [rows[0], *rows])
+    rows: list[dict[str, str]] = []
+
+    def one_twice(read: list[dict[str, str]]) -> list[dict[str, str]]:
+        rows.extend(read)
+        return [read[0], *read]
+
+    alter(data / "weather.csv.gz", one_twice)
     told = demo("--dir", str(tmp_path / "demo"), "--data", str(data))
     assert "weather/EWR 2013-01" in told["partial_units"]
     assert told["rerun"]["items"] == 80
-    assert warehouse(tmp_path / "demo", "SELECT count(*) FROM weather") == [(26_115,)]
+    assert warehouse(tmp_path / "demo", "SELECT count(*) FROM weather") == [(len(rows),)]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +305,7 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
+@pytest.mark.long
 def test_the_figures_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     assert_right(demo("--dir", str(tmp_path), "--database", postgres_url))
     assert not (tmp_path / "jobs.db").exists()
