@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,17 +21,55 @@ from trails import event, until
 from jobtrail import InvalidOption, JobTrail
 from jobtrail.commands.job_handle import stored_row
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals"),
+    pytest.mark.xdist_group("process"),  # one worker with warm children serves most of this file
+]
 TESTS = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def app(make_jobs):
-    """An application with the tasks of `process_tasks` over this test's database; short waits."""
-    jobs = make_jobs(cancel_timeout=1.0)
+def with_tasks(jobs):
+    """The tasks of `process_tasks` on this application."""
     for task in process_tasks.app.tasks.all():
         jobs.tasks.add(task)
     return jobs
+
+
+@pytest.fixture
+def own(make_jobs):
+    """An application over this test's database, for a worker of its own; short waits."""
+    return with_tasks(make_jobs(cancel_timeout=1.0))
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def module_url(request, tmp_path_factory):
+    """A migrated database for the tests of this file."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("new_database")()
+    shutil.copy(request.getfixturevalue("_migrated_file"), path := tmp_path_factory.mktemp("process") / "jobs.db")
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def crew(module_url):
+    """An application and its worker with warm children, started once for the tests of this file."""
+    jobs = with_tasks(JobTrail(module_url, poll_interval=0.1, cancel_timeout=1.0))
+    with contextlib.closing(jobs), working(jobs, slots=4) as worker:
+        yield jobs, worker
+
+
+@pytest.fixture
+def app(crew):
+    """The application that the crew works for; nothing runs any more after the test."""
+    jobs, worker = crew
+    yield jobs
+    until("nothing runs", lambda: not worker.running)
+
+
+@pytest.fixture
+def worker(crew):
+    """The crew's worker."""
+    return crew[1]
 
 
 @contextlib.contextmanager
@@ -92,32 +131,31 @@ def note_of(job):
 
 def test_context_items_steps_progress_logs_and_results_work_as_elsewhere(app, tmp_path):
     (tmp_path / "in.csv").write_text("a,b\n")
-    with working(app, slots=2):
-        who = start(app, "who", word="ü")
-        about = start(app, "about", {"source": "weather/EWR", "period": "2013-02"})
-        filed = start(app, "about", {"source": "weather/EWR", "file": tmp_path / "in.csv"})
-        number = start(app, "no_context", number=3)
-        loop = start(app, "loop", count=50, bad=[7, 8])
-        durable = start(app, "loop", count=5, durable=True)
-        numbers = start(app, "aloop", count=4)
-        early, stopped = start(app, "left_early"), start(app, "left_early", reason="enough")
-        kept = start(app, "steps", path=str(tmp_path / "downloads"))
-        talks, partial, snoozes = start(app, "talks"), start(app, "partial"), start(app, "snoozes")
-        not_json, again = start(app, "not_json"), start(app, "asks_again")
-        retryable, permanent = start(app, "retryable"), start(app, "permanent")
-        ended(loop, durable, early, partial, permanent)
-        told = who.result(timeout=30)
-        assert told["pid"] != os.getpid()
-        assert (told["parent"], told["word"], told["state"]) == (os.getpid(), "ü", "of the child")
-        assert about.result(timeout=30) == [about.id, "weather/EWR", "2013-02", None, 1, 1]
-        assert filed.result(timeout=30)[3] == "in.csv"
-        assert number.result(timeout=30) == 6
-        assert numbers.result(timeout=30) == 6
-        assert kept.result(timeout=30) == [[1, 2, 3], [3]]
-        assert ended(snoozes).result() == "awake"
-        assert ended(again).result() == "done"
-        assert ended(retryable).result() == 2
-        ended(not_json, talks, stopped)
+    who = start(app, "who", word="ü")
+    about = start(app, "about", {"source": "weather/EWR", "period": "2013-02"})
+    filed = start(app, "about", {"source": "weather/EWR", "file": tmp_path / "in.csv"})
+    number = start(app, "no_context", number=3)
+    loop = start(app, "loop", count=50, bad=[7, 8])
+    durable = start(app, "loop", count=5, durable=True)
+    numbers = start(app, "aloop", count=4)
+    early, stopped = start(app, "left_early"), start(app, "left_early", reason="enough")
+    kept = start(app, "steps", path=str(tmp_path / "downloads"))
+    talks, partial, snoozes = start(app, "talks"), start(app, "partial"), start(app, "snoozes")
+    not_json, again = start(app, "not_json"), start(app, "asks_again")
+    retryable, permanent = start(app, "retryable"), start(app, "permanent")
+    ended(loop, durable, early, partial, permanent)
+    told = who.result(timeout=30)
+    assert told["pid"] != os.getpid()
+    assert (told["parent"], told["word"], told["state"]) == (os.getpid(), "ü", "of the child")
+    assert about.result(timeout=30) == [about.id, "weather/EWR", "2013-02", None, 1, 1]
+    assert filed.result(timeout=30)[3] == "in.csv"
+    assert number.result(timeout=30) == 6
+    assert numbers.result(timeout=30) == 6
+    assert kept.result(timeout=30) == [[1, 2, 3], [3]]
+    assert ended(snoozes).result() == "awake"
+    assert ended(again).result() == "done"
+    assert ended(retryable).result() == 2
+    ended(not_json, talks, stopped)
     assert (loop.status, loop.items_ok, loop.items_failed) == ("partial", 48, 2)
     assert sorted(item.key for item in loop.items(outcome="failed")) == ["7", "8"]
     assert loop.items(outcome="failed")[0].error_type == "ValueError"
@@ -134,14 +172,16 @@ def test_context_items_steps_progress_logs_and_results_work_as_elsewhere(app, tm
     assert (talks.progress()["percent"], talks.progress()["message"]) == (50.0, "half")
 
 
-def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app):
+def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app, worker):
     """C-15, C-18: nothing is pickled; exits are failed attempts; the worker goes on."""
-    with working(app, slots=2) as worker:
-        made = {name: start(app, "raises", name=name) for name in process_tasks.RAISED}
-        others = [start(app, "araises", name=name) for name in process_tasks.RAISED if name != "enormous"]
-        ended(*made.values(), *others)
-        assert len(worker.children()) <= 3
-        assert start(app, "no_context", number=1).result(timeout=30) == 2
+    warm(app)
+    before = set(worker.children())
+    made = {name: start(app, "raises", name=name) for name in process_tasks.RAISED}
+    others = [start(app, "araises", name=name) for name in process_tasks.RAISED if name != "enormous"]
+    ended(*made.values(), *others)
+    assert before <= set(worker.children())
+    assert len(worker.children()) <= 5
+    assert start(app, "no_context", number=1).result(timeout=30) == 2
     for name, job in made.items():
         _, words = process_tasks.RAISED[name]
         assert (job.status, job.attempt) == ("failed", 2), name
@@ -157,21 +197,20 @@ def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app):
 # -- limits --------------------------------------------------------------------------------------------
 
 
-def test_a_timeout_ends_a_sleep_a_block_in_c_and_a_body_that_never_listens(app, tmp_path):
+def test_a_timeout_ends_a_sleep_a_block_in_c_and_a_body_that_never_listens(app, worker, tmp_path):
     """C-45, C-69: the state names the limit, the log is kept, the capacity is back, 10 later jobs run side by side."""
-    with working(app, slots=3) as worker:
-        (tmp_path / "meeting").mkdir()
-        warm(app)
-        sleeps = start(app, "sleeps_too_long")
-        ended(sleeps)
-        block, never = start(app, "blocks_in_c"), start(app, "never_listens")
-        beside = start(app, "naps", seconds=0.1)
-        ended(block, never, beside)
-        together = [start(app, "meets", folder=str(tmp_path / "meeting"), peers=3) for _ in range(3)]
-        assert len({job.result(timeout=40) for job in together}) == 3, "the capacity is not back"
-        quick = [start(app, "naps", seconds=0.01) for _ in range(10)]
-        ended(*quick)
-        assert len(worker.running) == 0
+    (tmp_path / "meeting").mkdir()
+    warm(app)
+    sleeps = start(app, "sleeps_too_long")
+    ended(sleeps)
+    block, never = start(app, "blocks_in_c"), start(app, "never_listens")
+    beside = start(app, "naps", seconds=0.1)
+    ended(block, never, beside)
+    together = [start(app, "meets", folder=str(tmp_path / "meeting"), peers=3) for _ in range(3)]
+    assert len({job.result(timeout=40) for job in together}) == 3, "the capacity is not back"
+    quick = [start(app, "naps", seconds=0.01) for _ in range(10)]
+    ended(*quick)
+    assert len(worker.running) == 0
     for job in (sleeps, block, never):
         assert job.status == "failed"
         limit = process_tasks.app.tasks.get(job.task).timeout
@@ -186,39 +225,37 @@ def test_a_timeout_ends_a_sleep_a_block_in_c_and_a_body_that_never_listens(app, 
 
 
 def test_a_cancel_ends_what_listens_what_is_async_and_what_is_deaf(app):
-    with working(app, slots=4):
-        listens, coroutine = start(app, "until_cancelled"), start(app, "acancelled")
-        deaf, parent = start(app, "deaf"), start(app, "deaf", children=True)
-        for job in (listens, coroutine, deaf, parent):
-            until("it has begun", lambda job=job: job.refresh().progress(), timeout=30)
-        pid, grandchild = int(deaf.progress()["message"]), int(parent.progress()["message"])
-        assert alive(pid)
-        assert alive(grandchild)
-        began = time.monotonic()
-        for job in (listens, coroutine):
-            job.cancel(reason="enough")
-        ended(listens, coroutine)
-        assert time.monotonic() - began < 10
-        time.sleep(0.6)  # both are inside the C call now
-        deaf.cancel()
-        parent.cancel()
-        ended(deaf, parent)
-        until("its process is gone", lambda: not alive(pid))
-        until("what it started is gone", lambda: not alive(grandchild))
-        assert start(app, "no_context", number=1).result(timeout=30) == 2
+    listens, coroutine = start(app, "until_cancelled"), start(app, "acancelled")
+    deaf, parent = start(app, "deaf"), start(app, "deaf", children=True)
+    for job in (listens, coroutine, deaf, parent):
+        until("it has begun", lambda job=job: job.refresh().progress(), timeout=30)
+    pid, grandchild = int(deaf.progress()["message"]), int(parent.progress()["message"])
+    assert alive(pid)
+    assert alive(grandchild)
+    began = time.monotonic()
+    for job in (listens, coroutine):
+        job.cancel(reason="enough")
+    ended(listens, coroutine)
+    assert time.monotonic() - began < 10
+    time.sleep(0.6)  # both are inside the C call now
+    deaf.cancel()
+    parent.cancel()
+    ended(deaf, parent)
+    until("its process is gone", lambda: not alive(pid))
+    until("what it started is gone", lambda: not alive(grandchild))
+    assert start(app, "no_context", number=1).result(timeout=30) == 2
     assert {job.status for job in (listens, coroutine, deaf, parent)} == {"cancelled"}
     assert "cleaned up" in listens.log()
     assert "cancelled in the coroutine" in coroutine.log()
 
 
 def test_a_memory_limit_ends_the_body_and_not_its_neighbours(app):
-    with working(app, slots=2):
-        fine = start(app, "hungry", megabytes=40)
-        beside = start(app, "naps", seconds=0.5)
-        over = start(app, "hungry", megabytes=400)
-        again = start(app, "hungry", megabytes=40)
-        mapped = start(app, "hungry_beside_the_heap")
-        ended(fine, beside, over, again, mapped)
+    fine = start(app, "hungry", megabytes=40)
+    beside = start(app, "naps", seconds=0.5)
+    over = start(app, "hungry", megabytes=400)
+    again = start(app, "hungry", megabytes=40)
+    mapped = start(app, "hungry_beside_the_heap")
+    ended(fine, beside, over, again, mapped)
     assert fine.status == beside.status == again.status == "completed"
     assert over.status == mapped.status == "failed"
     assert over.error["type"] == mapped.error["type"] == "MemoryError"
@@ -230,19 +267,18 @@ def test_a_memory_limit_ends_the_body_and_not_its_neighbours(app):
 # -- death ---------------------------------------------------------------------------------------------
 
 
-def test_the_death_of_a_child_is_the_attempts_death_and_not_the_workers(app):
+def test_the_death_of_a_child_is_the_attempts_death_and_not_the_workers(app, worker):
     """C-01: each death is a charged attempt of the job, with its signal; all else goes on."""
-    with working(app, slots=3) as worker:
-        beside = start(app, "naps", seconds=1.0)
-        killed, exited, once = start(app, "kills_itself"), start(app, "exits_hard"), start(app, "dies_once")
-        silent = start(app, "exits_hard", code=0)
-        ended(beside, killed, exited, once, silent)
-        deaf = start(app, "deaf")
-        until("it has begun", lambda: deaf.refresh().progress(), timeout=30)
-        os.kill(int(deaf.progress()["message"]), signal.SIGKILL)
-        ended(deaf)
-        assert start(app, "no_context", number=1).result(timeout=30) == 2
-        assert worker.running == {}
+    beside = start(app, "naps", seconds=1.0)
+    killed, exited, once = start(app, "kills_itself"), start(app, "exits_hard"), start(app, "dies_once")
+    silent = start(app, "exits_hard", code=0)
+    ended(beside, killed, exited, once, silent)
+    deaf = start(app, "deaf")
+    until("it has begun", lambda: deaf.refresh().progress(), timeout=30)
+    os.kill(int(deaf.progress()["message"]), signal.SIGKILL)
+    ended(deaf)
+    assert start(app, "no_context", number=1).result(timeout=30) == 2
+    assert worker.running == {}
     assert beside.status == "completed"
     for job, words in ((killed, "killed by signal 9"), (exited, "exited with code 3 (os._exit)"), (silent, "code 0")):
         assert (job.status, job.attempt) == ("failed", 2)
@@ -255,18 +291,16 @@ def test_the_death_of_a_child_is_the_attempts_death_and_not_the_workers(app):
     assert "signal 11" in event(once, "retry_planned").reason
 
 
-def test_children_are_used_again_up_to_their_limit(app):
-    with working(app, slots=1) as worker:
-        pids = [start(app, "pid").result(timeout=30) for _ in range(4)]
-        assert start(app, "local_pid").result(timeout=30) == os.getpid()
+def test_children_are_used_again_up_to_their_limit(own):
+    with working(own, slots=1) as worker:
+        pids = [start(own, "pid").result(timeout=30) for _ in range(4)]
+        assert start(own, "local_pid").result(timeout=30) == os.getpid()
         assert os.getpid() not in worker.children()
     assert pids[0] == pids[1] != pids[2] == pids[3]
 
 
 def test_a_worker_that_stops_ends_its_children_and_gives_their_jobs_back(make_jobs):
-    jobs = make_jobs(cancel_timeout=0.6, graceful_shutdown_timeout=0.3)
-    for task in process_tasks.app.tasks.all():
-        jobs.tasks.add(task)
+    jobs = with_tasks(make_jobs(cancel_timeout=0.6, graceful_shutdown_timeout=0.3))
     with working(jobs, slots=3):
         deaf, listens, idle = start(jobs, "deaf"), start(jobs, "until_cancelled"), start(jobs, "who")
         idle.result(timeout=30)
@@ -282,7 +316,7 @@ def test_a_worker_that_stops_ends_its_children_and_gives_their_jobs_back(make_jo
         assert "shutdown" in event(job, "handed_back").reason
 
 
-def test_a_child_dies_with_its_parent(app, url):
+def test_a_child_dies_with_its_parent(own, url):
     """Also one that holds the interpreter's lock, when the worker is killed and cannot say anything."""
     code = f"""
         import asyncio, sys
@@ -294,7 +328,7 @@ def test_a_child_dies_with_its_parent(app, url):
             jobs.tasks.add(task)
         asyncio.run(jobs.worker(slots=2).run())
     """
-    deaf, idle = start(app, "deaf"), start(app, "who")
+    deaf, idle = start(own, "deaf"), start(own, "who")
     worker = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
     try:
         pids = [idle.result(timeout=30)["pid"]]
