@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """Where a job stands (DESIGN: states)."""
+    """State of a job."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -27,7 +27,7 @@ class Status(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came of it, beside the status."""
+    """Result of a job that has ended."""
 
     SUCCESS = "success"
     PARTIAL = "partial"
@@ -43,7 +43,7 @@ class StopCause(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a re-run treats the generation: a new telling, or its continuation."""
+    """How a re-run treats the generation: ``full`` opens a new one, the other modes continue it."""
 
     FULL = "full"
     FAILED_ITEMS = "failed_items"
@@ -64,7 +64,17 @@ DEFAULT_QUEUE = "default"
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Returned by a body that says itself that it did only a part: ``reason`` is shown, ``result`` is kept."""
+    """Return value of a task function that did only a part of its work; the job becomes partial.
+
+    Args:
+        result: Result of the job, a JSON value.
+        reason: Reason that is shown with the job.
+
+    Example:
+        ```python
+        return Partial({"rows": 40}, "the source had half a day")
+        ```
+    """
 
     result: Any = None
     reason: str | None = None
@@ -72,7 +82,17 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Returned by a body that wants to be run again after ``seconds``; the run is not charged as an attempt."""
+    """Return value of a task function that asks to be run again later; the run is not charged as an attempt.
+
+    Args:
+        seconds: Seconds until the next run.
+        reason: Reason that is shown with the job.
+
+    Example:
+        ```python
+        return Snooze(600, "the file is not published yet")
+        ```
+    """
 
     seconds: float
     reason: str | None = None
@@ -80,7 +100,14 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """The input file as it was at submission: path, name, size in bytes, SHA-256 in hex."""
+    """Input file as it was at submission.
+
+    Attributes:
+        path: Absolute path.
+        size: Size in bytes.
+        sha256: SHA-256 of the content, in hex.
+        uploaded: True if jobtrail keeps the file (an upload).
+    """
 
     path: str
     size: int
@@ -89,7 +116,7 @@ class FileInput:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Last part of the path."""
         return _last_part(self.path)
 
 
@@ -111,7 +138,7 @@ def _last_part(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """What a submission stores: one row, before the store has said anything."""
+    """The row that a submission stores."""
 
     id: str
     task: str
@@ -143,7 +170,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One run handed to a worker; ``run_no`` is the token that every later write about it must show."""
+    """One run that was given to a worker; every later write about it must carry ``run_no``."""
 
     id: str
     run_no: int
@@ -169,18 +196,18 @@ class Claim:
 
     @property
     def ledger(self) -> str:
-        """The id under which items and steps of this telling are kept."""
+        """Id under which items and steps of this generation are kept."""
         return self.generation or self.id
 
     @property
     def fresh(self) -> bool:
-        """Nothing can have been recorded for this telling before this run."""
+        """True if nothing can have been recorded in this generation before this run."""
         return self.run_no == 1 and self.generation in (None, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job as it was read: every column, times in UTC."""
+    """A stored job: every column, times in UTC."""
 
     id: str
     task: str
@@ -238,17 +265,17 @@ class JobRow:
 
     @property
     def ledger(self) -> str:
-        """The id under which items and steps of this telling are kept."""
+        """Id under which items and steps of this generation are kept."""
         return self.generation or self.id
 
     @property
     def deadline(self) -> datetime | None:
-        """Until when the current run must have ended (its cause timeout) or given a sign of life (stall)."""
+        """Time at which the current run reaches its timeout or stall timeout."""
         return self.deadline_at if self.active and self.deadline_run == self.run_no else None
 
     @property
     def active(self) -> bool:
-        """Not ended yet."""
+        """True until the job has ended."""
         return self.status not in FINAL
 
     @property
@@ -259,7 +286,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The store's answer to a submission: the job that stands for it, and whether it is new."""
+    """Answer of the store to a submission: id of the job, and whether it is new."""
 
     id: str
     created: bool

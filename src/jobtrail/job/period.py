@@ -32,11 +32,23 @@ _TIME = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Period:
-    """The time from ``start`` up to, not including, ``end``; ``zone`` is where its calendar is read.
+    """Half-open span of time, from ``start`` up to but not including ``end``, with a time zone.
 
-    Periods are equal when they span the same time, whatever they are called, and are ordered by start.
+    Two periods are equal if they span the same time, however they are written. They are ordered by start.
 
-    Raises: InvalidPeriod for times without zone, an end that is not after the start, or an unknown zone.
+    Args:
+        start: Start, a timezone-aware datetime; kept in UTC.
+        end: End, a timezone-aware datetime; kept in UTC.
+        zone: Name of the time zone in which the calendar is read.
+
+    Raises:
+        InvalidPeriod: If a time has no time zone, the end is not after the start, or the zone is not known.
+
+    Example:
+        ```python
+        Period.parse("2013-02").split("day")[0].text   # "2013-02-01"
+        Period.parse("2013-02[Europe/Berlin]").next()
+        ```
     """
 
     start: datetime
@@ -44,7 +56,7 @@ class Period:
     zone: str = field(default="UTC", compare=False)
 
     def __post_init__(self) -> None:
-        """Turn both ends to UTC."""
+        """Convert both ends to UTC."""
         _zone(self.zone)
         for name in ("start", "end"):
             at = getattr(self, name)
@@ -56,12 +68,16 @@ class Period:
 
     @classmethod
     def parse(cls, value: Any, zone: str | None = None) -> Period:
-        """A period from a text, a date, a pair of dates or datetimes, or a period.
+        """Return a period from a value.
 
-        Calendar forms and dates are read in the zone of the text's ``[…]``, else in ``zone``, else in UTC.
-        A time of day with minutes, or in start/end, needs an offset or a zone.
+        Args:
+            value: A text (``2013``, ``2013-02``, ``2013-02-12``, ``2013-02-12T06``, ``2013-W07``, ``start/end``, each with an
+                optional ``[zone]``), a date, a pair of dates or datetimes, or a period.
+            zone: Time zone for texts without ``[zone]`` and for dates; default: UTC. A time of day with minutes, or in
+                start/end, needs an offset or a zone.
 
-        Raises: InvalidPeriod with a sentence that says what is accepted.
+        Raises:
+            InvalidPeriod: If the value is not a period; the message says what is accepted.
         """
         if isinstance(value, cls):
             return value
@@ -79,10 +95,15 @@ class Period:
 
     @classmethod
     def range(cls, first: Period, last: Period) -> list[Period]:
-        """All periods of one grain from ``first`` to ``last``, both included.
+        """Return all periods of one grain from ``first`` to ``last``, both included.
 
-        Raises: InvalidPeriod where they differ in grain or zone, ``last`` is earlier or is not reached
-        exactly, or more than 100,000 would come.
+        Args:
+            first: First period.
+            last: Last period.
+
+        Raises:
+            InvalidPeriod: If grain or zone differ, ``last`` is earlier or not part of the series, or there are more than
+                100,000 periods.
         """
         if first.unit != last.unit or first.zone != last.zone:
             message = f"{first.text} and {last.text} are of different grain or zone, so nothing lies between them"
@@ -98,12 +119,12 @@ class Period:
 
     @property
     def key(self) -> str:
-        """The span in UTC, the same however the period was written: ``2013-02-01T00:00:00Z/2013-03-01T00:00:00Z``."""
+        """Span in UTC, the same however the period is written: ``2013-02-01T00:00:00Z/2013-03-01T00:00:00Z``."""
         return f"{_stamp(self.start)}/{_stamp(self.end)}"
 
     @property
     def text(self) -> str:
-        """The shortest form that `parse` reads as this period."""
+        """Shortest text that `parse` reads as this period."""
         unit, local = self.unit, self._local(self.start)
         if unit == "span":
             return _span_text(self)
@@ -114,7 +135,7 @@ class Period:
 
     @property
     def unit(self) -> str:
-        """The grain: year, month, week, day, hour, or span for any other."""
+        """Grain: year, month, week, day, hour; span for any other."""
         tz = _zone(self.zone)
         local = self._local(self.start)
         for unit in CALENDAR:
@@ -126,17 +147,21 @@ class Period:
         return "hour" if whole and self.end - self.start == _HOUR else "span"
 
     def next(self) -> Period:
-        """The period after this one: the next of its grain by the calendar of its zone; a span moves by its length."""
+        """Return the following period: the next of its grain in the calendar of its zone; a span moves by its length."""
         return self._moved(1)
 
     def previous(self) -> Period:
-        """The period before this one."""
+        """Return the preceding period."""
         return self._moved(-1)
 
     def split(self, into: str) -> list[Period]:
-        """The months, weeks, days or hours of this period in order; the first and last may be cut off by its ends.
+        """Return the parts of this period, in order; the first and the last may be shorter.
 
-        Raises: InvalidPeriod for another word or more than 100,000 parts.
+        Args:
+            into: "year", "month", "week", "day" or "hour".
+
+        Raises:
+            InvalidPeriod: If ``into`` is another word, or there are more than 100,000 parts.
         """
         if into not in UNITS:
             message = f"a period is split into year, month, week, day or hour; not into {into!r}"
@@ -151,18 +176,26 @@ class Period:
         return parts
 
     def contains(self, at: datetime) -> bool:
-        """Whether the moment lies in the period; its end does not.
+        """Return whether a moment lies in the period; its end does not.
 
-        Raises: InvalidPeriod for a time without zone.
+        Args:
+            at: A timezone-aware datetime.
+
+        Raises:
+            InvalidPeriod: If ``at`` has no time zone.
         """
         return self.start <= _aware(at) < self.end
 
     def overlaps(self, other: Period) -> bool:
-        """Whether the two share any moment."""
+        """Return whether two periods have a moment in common.
+
+        Args:
+            other: The other period.
+        """
         return self.start < other.end and other.start < self.end
 
     def __str__(self) -> str:
-        """As people read it."""
+        """Return `text`."""
         return self.text
 
     def _local(self, at: datetime) -> datetime:
@@ -180,9 +213,15 @@ class Period:
 
 
 def periods_from_rule(rule: str, at: datetime, zone: str = "UTC") -> Period:
-    """The period that a rule such as "previous month" or "current day" means at a moment.
+    """Return the period that a rule such as "previous month" selects at a moment.
 
-    Raises: InvalidPeriod for another rule, an unknown zone, or a time without zone.
+    Args:
+        rule: "previous" or "current", and year, month, week, day or hour.
+        at: The moment, a timezone-aware datetime.
+        zone: Time zone of the calendar.
+
+    Raises:
+        InvalidPeriod: If the rule or the zone is not known, or ``at`` has no time zone.
     """
     which, _, unit = rule.partition(" ") if isinstance(rule, str) else ("", "", "")
     if which not in {"previous", "current"} or unit not in UNITS:

@@ -43,10 +43,24 @@ def _number(name: str, value: Any, *, at_least: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Waits ``base`` seconds, then ``factor`` times as long each time, at most ``maximum``.
+    """Back-off that grows by a factor after each attempt.
 
-    With ``jitter`` each delay is drawn from its upper half, so that jobs that failed together do not come
-    back together.
+    With ``jitter`` each delay is drawn from the upper half of its range, so that jobs that failed together do not
+    return together.
+
+    Args:
+        base: Delay after the first attempt, in seconds.
+        factor: Factor for each further attempt, at least 1.
+        jitter: Draw each delay between 50 % and 100 % of its value.
+        maximum: Longest delay in seconds; None for `Retry.max_delay` alone.
+
+    Raises:
+        InvalidOption: If a value is not valid.
+
+    Example:
+        ```python
+        Retry(attempts=5, wait=Exponential(base=10, maximum=300))
+        ```
     """
 
     base: float = 1.0
@@ -55,14 +69,22 @@ class Exponential:
     maximum: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what could not grow."""
+        """Check the values."""
         _number("wait base", self.base, at_least=0)
         _number("wait factor", self.factor, at_least=1)
         if self.maximum is not None:
             _number("wait maximum", self.maximum, at_least=0)
 
     def seconds(self, attempt: int, cap: float) -> float:
-        """The delay after this attempt, never above ``cap``; the power is not computed where it would pass it."""
+        """Return the delay after an attempt.
+
+        Args:
+            attempt: Number of the attempt that failed, from 1.
+            cap: Longest delay in seconds.
+
+        Returns:
+            Seconds, at most ``cap``; the power is not computed beyond it.
+        """
         top = cap if self.maximum is None else min(cap, self.maximum)
         if self.base >= top:
             delay = top
@@ -83,15 +105,25 @@ Wait = Exponential | float | timedelta | Callable[[int], Any]
 
 @dataclass(frozen=True)
 class Retry:
-    """How often and when a failed attempt is tried again.
+    """Retry policy: how often, when and after which errors a failed attempt is repeated.
 
-    ``attempts`` counts executions: 1 is no retry, None no limit. ``wait`` is a number of seconds, an
-    `Exponential`, a wait object of tenacity, or a function from the attempt's number (1, 2, …) to seconds.
-    ``on`` names the errors that are tried again, ``never`` those that are not, whatever ``on`` says.
-    ``on_partial`` tries a partial job's failed items again. No delay is longer than ``max_delay`` seconds;
-    None or infinity there means 30 days.
+    Args:
+        attempts: Greatest number of executions: 1 for no retry, None for no limit.
+        wait: Delay before the next attempt: seconds, a timedelta, an `Exponential`, a wait object of tenacity, or a
+            function from the number of the attempt (1, 2, …) to seconds.
+        on: Exception classes that are retried.
+        never: Exception classes that are not retried, even if ``on`` includes them.
+        on_partial: Also retry a partial job; failed items run again.
+        max_delay: Longest delay in seconds (default: one hour); None or infinity for 30 days.
 
-    Raises: InvalidOption naming the field.
+    Raises:
+        InvalidOption: If a value is not valid; the message names the field.
+
+    Example:
+        ```python
+        @jobs.task(retry=Retry(attempts=5, wait=30, never=(KeyError,)))
+        def fetch(*, url: str) -> None: ...
+        ```
     """
 
     attempts: int | None = 1
@@ -102,7 +134,7 @@ class Retry:
     max_delay: float = DEFAULT_MAX_DELAY
 
     def __post_init__(self) -> None:
-        """Refuse at once what would only show in the night."""
+        """Check and normalise the values."""
         _check_attempts(self.attempts)
         _set(self, "max_delay", _cap(self.max_delay))
         _set(self, "wait", _wait(self.wait, self.max_delay))
@@ -113,10 +145,13 @@ class Retry:
             raise InvalidOption(message)
 
     def allows(self, error: BaseException) -> bool:
-        """Whether this error is one to try again.
+        """Return whether an error is retried.
 
-        `PermanentError` never is, `RetryableError` is unless ``never`` names it. What is no ``Exception``
-        (``sys.exit()``, KeyboardInterrupt) counts as one here: a library that calls exit fails like any other.
+        `PermanentError` never is; `RetryableError` is, unless ``never`` names it. An error that is not an ``Exception``
+        (``sys.exit()``, KeyboardInterrupt) counts as an ``Exception``.
+
+        Args:
+            error: The error that ended the attempt.
         """
         if isinstance(error, (PermanentError, *self.never)):
             return False
@@ -125,7 +160,12 @@ class Retry:
         return not isinstance(error, Exception) and Exception in self.on
 
     def next_attempt_allowed(self, attempt: int, max_attempts: int | None) -> bool:
-        """Whether another attempt may follow this one; the job's own ``max_attempts`` decides, None is no limit."""
+        """Return whether another attempt may follow.
+
+        Args:
+            attempt: Number of the attempt that failed, from 1.
+            max_attempts: Limit of the job; None for no limit.
+        """
         return max_attempts is None or attempt < max_attempts
 
     def delay(self, attempt: int, error: BaseException | None = None) -> tuple[float, str | None]:
@@ -168,11 +208,15 @@ class Retry:
         return instead, f"the wait of the retry policy {trouble}; the default back-off is used ({instead:g} s)"
 
     def with_attempts(self, attempts: int | None) -> Retry:
-        """The same policy with another number of executions."""
+        """Return the same policy with another number of executions.
+
+        Args:
+            attempts: Greatest number of executions; None for no limit.
+        """
         return replace(self, attempts=attempts)
 
     def to_json(self) -> dict[str, Any]:
-        """What of the policy can be stored; ``on``, ``never`` and a wait of one's own (kind "custom") cannot."""
+        """Return the part of the policy that can be stored; ``on``, ``never`` and a custom wait cannot."""
         return {
             "attempts": self.attempts,
             "on_partial": self.on_partial,
@@ -182,9 +226,14 @@ class Retry:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | str, base: Retry | None = None) -> Retry:
-        """What `to_json` gave; what was not stored comes from ``base``, else from the defaults.
+        """Return the policy that `to_json` stored.
 
-        Raises: InvalidOption.
+        Args:
+            stored: Result of `to_json`, or its JSON text.
+            base: Policy that supplies what was not stored; default: a plain `Retry`.
+
+        Raises:
+            InvalidOption: If the stored values are not valid.
         """
         found = json.loads(stored) if isinstance(stored, str) else stored
         base = base or cls()

@@ -103,37 +103,59 @@ class _Nowhere:
 
 
 class PluginTask(BoundTask):
-    """A task of a plug-in: callable as itself, submitted through an application that the plug-in is mounted in."""
+    """A task of a plug-in: it can be called; applications that use the plug-in submit it."""
 
     def __init__(self, task: Task, submitter: _Nowhere, using: Using = NOTHING) -> None:
         super().__init__(task, submitter, using)
         self._nowhere = submitter
 
     def using(self, **options: Any) -> PluginTask:
-        """The same task with something said about the job."""
+        """Return a copy with options for the submitted job.
+
+        Args:
+            **options: As for `BoundTask.using`.
+        """
         return PluginTask(self.task, self._nowhere, self._using.with_options(**options))
 
     def _to_follow(self) -> NoReturn:
-        """Refuse, as `submission`; inside a body `schedule_next` knows the application."""
+        """Refuse, as `submission`; inside a task function `schedule_next` knows the application."""
         self._nowhere.submit(self.task, {}, self._using)
 
     def submission(self, args: Mapping[str, Any]) -> NoReturn:
-        """Refuse: only an application knows how its jobs are stored.
+        """Refuse: only an application can store jobs.
 
-        Raises: UsageError.
+        Args:
+            args: Arguments of the task.
+
+        Raises:
+            UsageError: Always.
         """
         self._nowhere.submit(self.task, dict(args), self._using)
 
 
 @dataclass(slots=True, eq=False)
 class Plugin:
-    """What a package brings to an application, all of it under its ``name``.
+    """What a package adds to an application, under one name.
 
-    Offer it by an entry point of the group ``jobtrail.plugins`` with the same name, or hand it to ``JobTrail(plugins=[…])``;
-    it may be mounted in several applications. ``options`` are task options for all of its tasks; those of a task win.
-    ``version`` is that of the package where none is given.
+    Register it as an entry point of the group ``jobtrail.plugins`` with the same name, or pass it to
+    ``JobTrail(plugins=[…])``. Several applications can use the same plug-in.
 
-    Raises: InvalidOption for a name that cannot be used.
+    Args:
+        name: Name: lower-case letters, digits, - and _; it prefixes tasks, routes and commands.
+        version: Version; default: the version of the package.
+        about: One sentence that describes the plug-in.
+        options: Task options for all tasks of the plug-in; the options of a task win.
+
+    Raises:
+        InvalidOption: If the name or version is not valid.
+
+    Example:
+        ```python
+        plugin = Plugin("weather", about="Loads stations and measurements")
+
+        @plugin.task(retry=3)
+        def load_station(ctx: Context, *, station: str) -> None: ...
+        ```
     """
 
     name: str
@@ -150,7 +172,7 @@ class Plugin:
     _sealed: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a name that could not be a part of a task's name, an address and a command."""
+        """Check name and version."""
         _word("the name of a plug-in", self.name)
         if self.version is not None:
             name_option(f"the version of the plug-in '{self.name}'", self.version)
@@ -166,9 +188,15 @@ class Plugin:
     ) -> Callable[[Callable[..., Any]], PluginTask]: ...
 
     def task(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
-        """Declare a function as the task ``<plug-in>.<name>``; options as for ``@jobs.task``.
+        """Declare a function as the task ``<plug-in>.<name>``.
 
-        Raises: InvalidOption for an option that there is not or cannot be, and for a name given twice.
+        Args:
+            function: The function, if the decorator is used without parentheses.
+            name: Name of the task; default: the function's name.
+            **options: Options as for ``@jobs.task``.
+
+        Raises:
+            InvalidOption: If an option is not valid or the name is used twice.
         """
 
         def declare(target: Callable[..., Any]) -> PluginTask:
@@ -187,15 +215,20 @@ class Plugin:
         return declare(function) if function is not None else declare
 
     def sealed_tasks(self) -> list[Task]:
-        """The tasks as an application registers them, inside the plug-in's own middleware; from here on nothing is added."""
+        """Return the tasks as an application registers them; after this call nothing can be declared."""
         self._sealed = True
         own = tuple(layer.function for layer in self.layers if layer.scope == "tasks")
         return [replace(one.task, middleware=(*own, *one.task.middleware)) for one in self.tasks.values()]
 
     def schedule(self, rule: Any, **options: Any) -> Callable[[PluginTask], PluginTask]:
-        """Make jobs of a task by the clock; stands above ``@plugin.task``, with the words of ``@jobs.schedule``.
+        """Declare a schedule of a task; write it above ``@plugin.task``.
 
-        Raises: InvalidOption where it stands on something else.
+        Args:
+            rule: Time rule, as for ``@jobs.schedule``.
+            **options: Options as for ``@jobs.schedule``.
+
+        Raises:
+            InvalidOption: If it is not above a task of this plug-in.
         """
 
         def declare(task: PluginTask) -> PluginTask:
@@ -220,11 +253,15 @@ class Plugin:
     ) -> Callable[[_F], _F]: ...
 
     def middleware(self, function: Any = None, /, *, scope: str = "tasks", options: Iterable[str] = ()) -> Any:
-        """Put a middleware around the plug-in's own tasks; with ``scope="application"`` around all of the application.
+        """Declare a middleware.
 
-        ``options`` are the task options that it reads; it stands above the tasks that use them.
+        Args:
+            function: The middleware, if the decorator is used without parentheses.
+            scope: "tasks" for the tasks of the plug-in, "application" for all tasks.
+            options: Names of the task options that the middleware reads; declare it above the tasks that use them.
 
-        Raises: InvalidOption for another scope, or something that is no middleware.
+        Raises:
+            InvalidOption: If the scope is not known or the object is not callable.
         """
         choice_option("the scope of a middleware", scope, SCOPES)
 
@@ -242,9 +279,13 @@ class Plugin:
     # -- what others mount ---------------------------------------------------------------------------
 
     def channel(self, name: str) -> Callable[[_F], _F]:
-        """Declare a way to tell people something, ``<plug-in>.<name>``.
+        """Declare a notification channel ``<plug-in>.<name>``.
 
-        Raises: InvalidOption for a name that cannot be or is given twice.
+        Args:
+            name: Name of the channel.
+
+        Raises:
+            InvalidOption: If the name is not valid or used twice.
         """
         _word("the name of a channel", name)
 
@@ -255,9 +296,15 @@ class Plugin:
         return declare
 
     def route(self, path: str, *, method: str = "GET", role: str = "admin") -> Callable[[_F], _F]:
-        """Declare an address below that of the plug-in, as in ``"/stations/{id}"``; ``role`` is the least that may call it.
+        """Declare an HTTP route below the path of the plug-in.
 
-        Raises: InvalidOption for a path, method or role that cannot be, and for an address given twice.
+        Args:
+            path: Path such as ``"/stations/{id}"``.
+            method: HTTP method.
+            role: Lowest role that may call it: viewer, operator or admin.
+
+        Raises:
+            InvalidOption: If path, method or role is not valid, or the route is declared twice.
         """
         choice_option("the method of a route", method, METHODS)
         choice_option("the role of a route", role, ROLES)
@@ -274,9 +321,15 @@ class Plugin:
         return declare
 
     def command(self, name: str) -> Callable[[_F], _F]:
-        """Declare a command ``jobtrail <plug-in> <name>``; its function takes the application, then options with annotations.
+        """Declare a command ``jobtrail <plug-in> <name>``.
 
-        Raises: InvalidOption for a name that cannot be or is given twice.
+        The function takes the application first, then the options of the command with annotations.
+
+        Args:
+            name: Name of the command.
+
+        Raises:
+            InvalidOption: If the name is not valid or used twice.
         """
         _word("the name of a command", name)
 
@@ -308,12 +361,12 @@ class Plugin:
         raise InvalidOption(message)
 
     def __repr__(self) -> str:
-        """As a person reads it."""
+        """Name and version, for people."""
         return f"<plug-in {self.name}{f' {self.version}' if self.version else ''}>"
 
 
 def parts_of(plugin: Plugin) -> dict[str, list[str]]:
-    """What a plug-in brings, each part by its whole name, for those who list it."""
+    """Return the parts of a plug-in by full name."""
     return {
         "tasks": [task.name for task in plugin.tasks.values()],
         "schedules": [f"{one.task}: {one.rule}" for one in plugin.schedules],

@@ -273,7 +273,20 @@ class Calendar(Rule):
 
 
 def cron(text: str, tz: Any = None) -> Cron:
-    """Cron text as a rule: ``cron("0 3 * * *", tz="Europe/Moscow")``. Without ``tz`` it is read in UTC."""
+    """Return a time rule from cron text.
+
+    Args:
+        text: Five fields: minute, hour, day of month, month, day of week.
+        tz: Time zone; default: UTC.
+
+    Raises:
+        InvalidSchedule: If the text is not valid.
+
+    Example:
+        ```python
+        @jobs.schedule(cron("0 3 * * *", tz="Europe/Moscow"))
+        ```
+    """
     return Cron(text, zone_name(tz))
 
 
@@ -287,9 +300,19 @@ def every(
     start: datetime | None = None,
     tz: Any = None,
 ) -> Every:
-    """Every so many hours, minutes, ... of real time; a day is 24 hours. For days of the calendar see `calendar`.
+    """Return a time rule for an interval of real time; a day is 24 hours. Use `calendar` for calendar days.
 
-    ``start`` is the first moment, from which all others are counted; without it a schedule counts from the moment it is first stored.
+    Args:
+        seconds: Seconds of the interval.
+        minutes: Minutes of the interval.
+        hours: Hours of the interval.
+        days: Days of 24 hours.
+        weeks: Weeks of 7 such days.
+        start: First moment, an aware datetime; default: the moment at which the schedule is first stored.
+        tz: Time zone in which the times are shown; default: UTC.
+
+    Raises:
+        InvalidSchedule: If the interval is not positive.
     """
     parts = {"seconds": seconds, "minutes": minutes, "hours": hours, "days": days, "weeks": weeks}
     for name, value in parts.items():
@@ -303,7 +326,15 @@ def every(
 
 
 def at(moment: datetime, tz: Any = None) -> At:
-    """Once, at ``moment``, which has a zone; ``tz`` is where it is shown, by default the moment's own."""
+    """Return a time rule for one moment.
+
+    Args:
+        moment: A timezone-aware datetime.
+        tz: Time zone in which it is shown; default: that of ``moment``.
+
+    Raises:
+        InvalidSchedule: If ``moment`` has no time zone.
+    """
     real(moment, "the moment of a rule")
     own = getattr(moment.tzinfo, "key", None)
     return At(moment, zone_name(tz or own))
@@ -321,9 +352,21 @@ def calendar(
     start: date | None = None,
     tz: Any = None,
 ) -> Calendar:
-    """Every so many years, months, weeks, days of the calendar at one time of day, counted from the day ``start``.
+    """Return a time rule for steps of the calendar, at one time of day.
 
-    Without ``start`` a schedule counts from the day it is first stored.
+    Args:
+        years: Years of the step.
+        months: Months of the step.
+        weeks: Weeks of the step.
+        days: Days of the step.
+        hour: Hour of the time of day.
+        minute: Minute of the time of day.
+        second: Second of the time of day.
+        start: First day, a date; default: the day on which the schedule is first stored.
+        tz: Time zone; default: UTC.
+
+    Raises:
+        InvalidSchedule: If a value is not valid.
     """
     _whole(years=years, months=months, weeks=weeks, days=days, hour=hour, minute=minute, second=second)
     if start is not None and (isinstance(start, datetime) or not isinstance(start, date)):
