@@ -36,13 +36,37 @@ _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
 
 class JobTrail:
-    """Tasks and jobs of one application over one database.
+    """Tasks and jobs of one application in one database.
 
-    url: ``sqlite:///jobs.db`` or ``postgresql://…``; default from JOBTRAIL_URL. tracing: True, or an OpenTelemetry
-    TracerProvider, has each submission and each attempt traced. Other keywords are `Settings`.
-    plugins: "auto" for those of installed packages, which are looked for at the first use; or a list of `Plugin`.
-    config: the file that overrides settings and task options; "auto" for the one that JOBTRAIL_CONFIG names; None for none.
-    Nothing is connected before the first use, so a module may hold it at import.
+    Nothing is connected before the first use, so a module can create it at import. Two objects in one process are
+    independent.
+
+    Args:
+        url: ``sqlite:///jobs.db`` or ``postgresql://…``; default: ``JOBTRAIL_URL``, else ``sqlite:///jobs.db``.
+        middleware: Functions around each task function, outermost first; see `Middleware`.
+        plugins: "auto" for the plug-ins of installed packages, which are looked for at the first use; or a list of
+            `Plugin` (and "auto"), or ``()``.
+        config: File that overrides settings and task options; "auto" for the file that ``JOBTRAIL_CONFIG`` names; None
+            for none.
+        clock: Object with ``now()``, for tests (`jobtrail.testing.MovableClock`).
+        tracing: True, or an OpenTelemetry TracerProvider, to trace submissions and attempts.
+        **settings: Fields of `Settings`.
+
+    Attributes:
+        state: Place for the application's own services; a task function reads it as ``ctx.state``.
+
+    Raises:
+        InvalidOption: If a setting is not valid.
+
+    Example:
+        ```python
+        jobs = JobTrail("sqlite:///jobs.db")
+
+        @jobs.task(kind="sync", retry=3)
+        def sync_weather(ctx: Context, *, airport: str) -> dict: ...
+
+        sync_weather.using(source="weather/EWR", period="2013-02").enqueue(airport="EWR")
+        ```
     """
 
     def __init__(
@@ -82,9 +106,19 @@ class JobTrail:
     def task(self, function: None = None, /, *, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], BoundTask]: ...
 
     def task(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
-        """Register a function as a task; options are the fields of `Task` (kind, retry, timeout, queue, …).
+        """Register a function as a task; use it as a decorator.
 
-        Raises: InvalidOption for an option that there is not or cannot be.
+        Args:
+            function: The function, if the decorator is used without parentheses.
+            name: Name under which jobs are stored; default: the function's name.
+            **options: Fields of `Task`: ``kind``, ``queue``, ``priority``, ``retry``, ``timeout`` (seconds),
+                ``stall_timeout`` (seconds), ``executor``, …, and the options that a middleware declares.
+
+        Returns:
+            A `BoundTask`, which can still be called as the function.
+
+        Raises:
+            InvalidOption: If an option is not known or not valid.
         """
 
         def register(target: Callable[..., Any]) -> BoundTask:
@@ -97,7 +131,7 @@ class JobTrail:
         return register(function) if function is not None else register
 
     def _declared(self, options: Mapping[str, Any]) -> set[str]:
-        """The options that middleware reads; installed plug-ins are asked only for one that nobody else knows."""
+        """The options that middleware reads; plug-ins are asked only if nobody else knows an option."""
         declared = declared_options([*self.middleware, *options.get("middleware", ())])
         if Task.unknown_options(options, declared):
             declared |= declared_options(self.plugins.middleware())
@@ -108,18 +142,20 @@ class JobTrail:
 
     @property
     def tasks(self) -> Tasks:
-        """All tasks by name, those of plug-ins among them.
+        """All tasks by name, those of plug-ins included.
 
-        Raises: InvalidOption for what is set from outside and cannot be.
+        Raises:
+            InvalidOption: If an override from jobtrail.toml or the environment is not valid.
         """
         self._plugins.load()
         return self._tasks
 
     @property
     def plugins(self) -> Plugins:
-        """The plug-ins by name, and in ``plugins.broken`` those that had to be left out.
+        """The plug-ins by name; ``plugins.broken`` lists those that were left out.
 
-        Raises: InvalidOption for what is set from outside and cannot be.
+        Raises:
+            InvalidOption: If an override from jobtrail.toml or the environment is not valid.
         """
         self._plugins.load()
         return self._plugins
@@ -127,12 +163,20 @@ class JobTrail:
     def schedule(
         self, rule: Any, *, tz: Any = None, name: str | None = None, **options: Any
     ) -> Callable[[BoundTask], BoundTask]:
-        """Make jobs of a task by the clock; stands above ``@jobs.task``. ``options`` are the words of `Definition`.
+        """Create jobs of a task by the clock; use it as a decorator above ``@jobs.task``.
 
-        rule: cron text ("0 3 * * *"), "every 5 minutes", a timedelta, a datetime, or what `every`, `at` and
-        `calendar` give; ``tz``: its zone, else UTC. ``name``: the task's own unless another is given.
+        Nothing is stored before a worker starts.
 
-        Raises: InvalidSchedule, InvalidArguments with what is wrong; nothing is stored before a worker starts.
+        Args:
+            rule: Cron text ("0 3 * * *"), "every 5 minutes", a timedelta, a datetime, or the result of `every`, `at`, `cron`
+                or `calendar`.
+            tz: Time zone of the rule; default: UTC.
+            name: Name of the schedule; default: the name of the task.
+            **options: Options of the schedule: ``args``, ``source``, ``period``, ``catch_up``, ``overlap``, ….
+
+        Raises:
+            InvalidSchedule: If the rule or an option is not valid.
+            InvalidArguments: If ``args`` do not fit the task.
         """
 
         def declare(task: BoundTask) -> BoundTask:
@@ -143,20 +187,35 @@ class JobTrail:
 
     @functools.cached_property
     def schedules(self) -> Schedules:
-        """The schedules: declared ones, and those that are stored, to be looked at and steered."""
+        """The declared and the stored schedules."""
         from .schedules.service import Schedules
 
         return Schedules(self.service, lambda: self.plugins.schedules())  # noqa: PLW0108 - plug-ins are looked for later
 
     def task_named(self, name: str) -> BoundTask:
-        """A registered task by its name, to be submitted.
+        """Return a registered task.
 
-        Raises: UnknownTask.
+        Args:
+            name: Name of the task, or a former name (alias).
+
+        Raises:
+            UnknownTask: If no task has this name.
         """
         return BoundTask(self.tasks.get(name), self.service)
 
     def enqueue_each(self, submissions: Iterable[tuple[BoundTask, Mapping[str, Any]]]) -> list[Job]:
-        """Submit different jobs in one transaction, all or none: pairs of ``task.using(…)`` and its arguments."""
+        """Submit different jobs in one transaction: all or none.
+
+        Args:
+            submissions: Pairs of a task (with its ``.using(…)``) and its arguments.
+
+        Returns:
+            The jobs, in the order of ``submissions``.
+
+        Raises:
+            UsageError: If one submission is not valid.
+            AlreadyActive: If the unit of one submission has an active job.
+        """
         return self.service.submit_each(task.submission(args) for task, args in submissions)
 
     def group(
@@ -167,31 +226,66 @@ class JobTrail:
         params: Mapping[str, Any] | None = None,
         on: Any = "any",
         name: str | None = None,
-        **said: Any,
+        **options: Any,
     ) -> Group:
-        """Submit many jobs, all or none, and one that follows when all of them have ended (at once if there are none).
+        """Submit many jobs, all or none, and one job that follows when all of them have ended.
 
-        ``members`` as for `enqueue_each`; a submission that another job stands for makes that one a member. ``on``: the
-        outcome of the whole that ``then`` follows: success, partial, failure, any. ``result_as=`` names the argument that
-        takes the list of results; ``when=``, ``source=``, ``period=``, ``file=`` as in `BoundTask.then`.
+        A member whose unit already has an active job is represented by that job. Without members the successor is submitted at once.
+
+        Args:
+            members: Pairs of a task (with its ``.using(…)``) and its arguments.
+            then: Task of the successor.
+            params: Arguments of the successor.
+            on: Outcome of the group that creates the successor: "success", "partial", "failure" or "any".
+            name: Name of the group, shown.
+            **options: ``result_as`` (argument of the successor that receives the list of results), ``when``, ``source``,
+                ``period``, ``file``, as for `BoundTask.then`.
+
+        Returns:
+            The group.
         """
         from .commands.groups import open_group
 
-        following = None if then is None else Next(*then._to_follow(), params, on, **said)
+        following = None if then is None else Next(*then._to_follow(), params, on, **options)
         return open_group(self.service, members, following, name=name)
 
     # -- jobs ----------------------------------------------------------------------------------------
 
     def get(self, job_id: str) -> Job:
-        """A job by its id or any unique ending of it."""
+        """Return a job.
+
+        Args:
+            job_id: Id of the job, or any unique end of it.
+
+        Raises:
+            NotFound: If no job, or more than one, matches.
+        """
         return self.service.get(job_id)
 
     def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
-        """Jobs that a filter names, newest first: ``status:failed source:weather/*``."""
+        """Return the jobs that match a filter, newest first.
+
+        Args:
+            text: Filter such as ``status:failed source:weather/*``; empty for all jobs.
+            limit: Greatest number of jobs.
+            before: Id of the last job of the previous page.
+
+        Raises:
+            InvalidFilter: If the text does not follow the grammar.
+        """
         return self.service.find(text, limit=limit, before=before)
 
     def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
-        """Answers remembered for a task and source (``ask(remember=True)``) no longer hold, all or one; how many they were."""
+        """Delete answers that were remembered by ``ask(remember=True)``.
+
+        Args:
+            task: Task, or its name.
+            source: Source; None for jobs without a source.
+            question: Name of the question; default: all questions.
+
+        Returns:
+            Number of deleted answers.
+        """
         from .commands.answers import forget
 
         self.service.make_ready()
@@ -200,56 +294,103 @@ class JobTrail:
     # -- backfill ------------------------------------------------------------------------------------
 
     def backfill_plan(self, task: BoundTask | str, **selection: Any) -> BackfillPlan:
-        """What a backfill would do now: first=, last=, sources=, step=, only=, order=, args=, mode=. Reads alone.
+        """Work out what a backfill would run now; nothing is written.
 
-        Raises: UnknownTask, InvalidPeriod, InvalidOption, InvalidArguments.
+        Args:
+            task: Task, or its name.
+            **selection: ``first``, ``last`` (periods), ``sources``, ``step``, ``only``, ``order``, ``args``, ``mode``.
+
+        Returns:
+            The plan, with counts and the units in the order in which they would run.
+
+        Raises:
+            UnknownTask: If the task is not registered.
+            InvalidPeriod: If ``first``, ``last`` or ``step`` is not valid.
+            InvalidOption: If another option is not valid.
+            InvalidArguments: If ``args`` do not fit the task.
         """
         return backfill.plan(self.service, self.task_named(task) if isinstance(task, str) else task, **selection)
 
     def backfill(self, task: BackfillPlan | BoundTask | str, **options: Any) -> Job:
-        """Submit the job that fills a plan, or what `backfill_plan` makes of the same words: parallel=, actor=, reason=.
+        """Submit the job that carries out a backfill.
 
-        Raises: as `backfill_plan`; AlreadyActive where one of the same task and range goes on with other options.
+        Args:
+            task: A plan of `backfill_plan`, or a task (or its name) with the same selection.
+            **options: ``parallel`` (number of jobs at a time), ``actor``, ``reason``, and the selection of `backfill_plan`.
+
+        Raises:
+            AlreadyActive: If a backfill of the same task and range is active with other options.
+            UsageError: As for `backfill_plan`.
         """
         return backfill.submit(self.service, self.task_named(task) if isinstance(task, str) else task, **options)
 
     # -- life ----------------------------------------------------------------------------------------
 
     def migrate(self) -> bool:
-        """Create or upgrade the tables; True when something was done."""
+        """Create or upgrade the tables.
+
+        Returns:
+            True if something was changed.
+        """
         return self.service.migrate()
 
     def worker(self, **options: Any) -> Any:
-        """A worker for these tasks; ``queues=`` and ``slots=`` as in `Worker`."""
+        """Return a worker for the tasks of this application.
+
+        Args:
+            **options: ``queues`` (names, or name to slots), ``slots`` and ``beat``, as for `Worker`.
+
+        Example:
+            ```python
+            asyncio.run(jobs.worker(queues=["default"], slots=5).run())
+            ```
+        """
         middleware = [*self.middleware, *self.plugins.middleware()]
         self.overrides.warn_of_unknown(self.tasks.find)
         return self.schedules.accompany(_runner(self.service, middleware, self.state, **options))
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:
-        """Work on the host's event loop while the block goes on; drains at its end."""
+        """Run a worker on the current event loop for the duration of an ``async with`` block.
+
+        At the end of the block the worker waits for running jobs, at most ``graceful_shutdown_timeout`` seconds.
+
+        Args:
+            **options: As for `worker`.
+        """
         async with self.service.running(self.worker(**options)):
             yield self
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _host: Any = None) -> AsyncIterator[None]:
-        """For ``FastAPI(lifespan=jobs.lifespan)``: a worker for the life of the host."""
+        """Run a worker while an ASGI application runs: ``FastAPI(lifespan=jobs.lifespan)``."""
         async with self.running():
             yield
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop the workers of this process in order; with ``timeout`` (seconds) wait for them, from another thread."""
+        """Stop the workers of this process after their running jobs.
+
+        Args:
+            timeout: Longest wait in seconds, from another thread; None to return at once.
+
+        Returns:
+            True if no worker runs any more.
+        """
         return self.service.stop(timeout)
 
     def asgi(self, **options: Any) -> Any:
-        """API and console as an ASGI application, to be mounted or served; ``options`` as for `jobtrail.api.create_api`.
+        """Return API and console as an ASGI application.
 
-        Raises: InvalidOption, also where the extra ``jobtrail[api]`` is not installed.
+        Args:
+            **options: As for `jobtrail.api.create_api`: ``login``, ``tokens``, ``prefix``, ….
+
+        Raises:
+            InvalidOption: If an option is not valid, or the extra ``jobtrail[api]`` is not installed.
         """
         return _asgi(self, **options)
 
     def metrics(self) -> Metrics:
-        """What Prometheus reads about this application; the first call, before a worker starts, has its runs measured."""
+        """Return the metrics of this application for Prometheus. Call it before a worker starts, so that its runs are measured."""
         from .integrations.prometheus import metrics_of
 
         return metrics_of(self.service, self.middleware)

@@ -38,37 +38,70 @@ if TYPE_CHECKING:
 
 
 class MovableClock:
-    """A clock that stands still until it is moved; hand it to ``JobTrail(clock=…)``."""
+    """Clock that stands still until it is moved; pass it to ``JobTrail(clock=…)``.
+
+    Args:
+        start: First time, an aware datetime; default: the current time.
+
+    Example:
+        ```python
+        clock = MovableClock()
+        jobs = JobTrail("sqlite:///test.db", clock=clock)
+        clock.move(hours=1)
+        drain(jobs)
+        ```
+    """
 
     def __init__(self, start: datetime | None = None) -> None:
         self._now = start or datetime.now(UTC)
 
     def now(self) -> datetime:
-        """The moment it shows, UTC."""
+        """Return the time of the clock, in UTC."""
         return self._now
 
     def move(self, **by: float) -> datetime:
-        """Move by hours=, minutes=, seconds=, days= (also back); the new moment."""
+        """Move the clock and return the new time.
+
+        Args:
+            **by: ``days``, ``hours``, ``minutes``, ``seconds``; negative values move it back.
+        """
         self._now += timedelta(**by)
         return self._now
 
     def set(self, moment: datetime) -> None:
-        """Show this moment (aware)."""
+        """Set the clock.
+
+        Args:
+            moment: The new time, an aware datetime.
+        """
         self._now = moment.astimezone(UTC)
 
 
 def drain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> list[Job]:
-    """Run what is due until nothing is, in a worker of this thread; the jobs that ran or ended, oldest first.
+    """Run due jobs in this thread until none is due.
 
-    ``delayed=True`` waits for delayed jobs and planned retries too (in real time). Other keywords go to
-    the worker (``queues``, ``slots``). Inside a running event loop use `adrain`.
+    Inside a running event loop use `adrain`.
+
+    Args:
+        jobs: The application.
+        delayed: Also wait, in real time, for delayed jobs and planned retries.
+        **worker: Options of the worker: ``queues``, ``slots``.
+
+    Returns:
+        The jobs that ran or ended, oldest first.
     """
     ran: list[Job] = _in_own_loop(lambda: adrain(jobs, delayed=delayed, **worker))
     return ran
 
 
 async def adrain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> list[Job]:
-    """`drain` for an event loop."""
+    """`drain` for an event loop.
+
+    Args:
+        jobs: As for `drain`.
+        delayed: As for `drain`.
+        **worker: As for `drain`.
+    """
     await asyncio.to_thread(jobs.service.make_ready)
     runner = jobs.worker(**{"beat": None, **worker})
     ran = runner.seen = []
@@ -77,9 +110,15 @@ async def adrain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> lis
 
 
 def tick(jobs: JobTrail) -> int:
-    """Store the declared schedules and make the jobs that are due at the clock's moment: how many; `drain` runs them.
+    """Store the declared schedules and submit the jobs that are due at the time of the clock; `drain` runs them.
 
-    What was missed since the last call is made up for by each schedule's own rule, as after a downtime.
+    Times that were missed since the last call are caught up by the rule of each schedule.
+
+    Args:
+        jobs: The application.
+
+    Returns:
+        Number of submitted jobs.
     """
     jobs.schedules.sync()
     scheduler = jobs.schedules.scheduler(lambda: jobs.service.submitter)
@@ -93,7 +132,11 @@ def tick(jobs: JobTrail) -> int:
 
 @contextlib.contextmanager
 def inline(jobs: JobTrail) -> Iterator[None]:
-    """Inside the block every submission is run before ``enqueue`` returns, through the store as in production."""
+    """Run each job before ``enqueue`` returns, inside a ``with`` block. The store is used as in production.
+
+    Args:
+        jobs: The application.
+    """
     service = jobs.service
     plain = service.store_prepared
 
@@ -114,7 +157,13 @@ def inline(jobs: JobTrail) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Crash:
-    """A worker process that is dead: where it died, its pid, and what it had written on standard error."""
+    """A killed worker process.
+
+    Attributes:
+        at: Point at which it died.
+        pid: Its process id.
+        log: What it wrote to standard error.
+    """
 
     at: str
     pid: int
@@ -130,13 +179,21 @@ def crash(
     environment: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
 ) -> Crash:
-    """Run a worker process on the jobs that wait; at the first time it reaches ``at`` it is killed with SIGKILL.
+    """Run a worker process and kill it with SIGKILL when it first reaches a named point.
 
-    ``app`` names the application for the other process, as for ``jobtrail --app``; it works on the database
-    of ``jobs``. ``at``: claim_answer_lost, claimed, step:NAME, item:N, before_settle, settle_answer_lost,
-    after_settle. ``arguments`` go to ``jobtrail worker``. Returns when the process is dead; `recover` goes on.
+    Args:
+        jobs: The application; the worker uses its database.
+        app: Name of the application for the other process, as for ``jobtrail --app``.
+        at: claim_answer_lost, claimed, step:NAME, item:N, before_settle, settle_answer_lost or after_settle.
+        timeout: Longest wait in seconds.
+        environment: Additional environment variables.
+        arguments: Additional arguments of ``jobtrail worker``.
 
-    Raises: AssertionError when the worker ended without having reached the point, or not within ``timeout``.
+    Returns:
+        The killed process; `recover` continues.
+
+    Raises:
+        AssertionError: If the worker ends without reaching the point, or does not reach it within ``timeout``.
     """
     fault_injection.check(at)
     jobs.service.make_ready()
@@ -162,37 +219,56 @@ def crash(
 
 
 def recover(jobs: JobTrail, *, delayed: bool = True, **worker: Any) -> list[Job]:
-    """One turn of upkeep, which finds that the process is gone, and `drain`: the jobs that ran in it."""
+    """Run one turn of upkeep, which finds the dead process, and then `drain`.
+
+    Args:
+        jobs: The application.
+        delayed: As for `drain`.
+        **worker: As for `drain`.
+
+    Returns:
+        The jobs that ran.
+    """
     Upkeep(jobs.store, jobs.tasks, jobs.settings, _Beating(), str).run_once(time.monotonic())
     return drain(jobs, delayed=delayed, **worker)
 
 
 class _Beating:
-    """The beat of somebody who is alive, for a turn of upkeep made by hand."""
+    """The heartbeat of a living worker, for one turn of upkeep."""
 
     def start(self, worker: str) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def tick(self, running: Sequence[str], children: Sequence[int], told: dict[str, Any]) -> None:
-        """Nothing to tell."""
+        """Do nothing."""
 
     def written_within(self, seconds: float) -> bool:
-        """Whoever calls by hand lives."""
+        """Return True: the caller is alive."""
         return seconds > 0
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
     def health(self) -> None:
-        """It is no chore."""
+        """Do nothing."""
 
 
 def assert_enqueued(
     jobs: JobTrail, task: BoundTask | str, *, args: Mapping[str, Any] | None = None, **fields: Any
 ) -> Job:
-    """A job of this task is stored, with at least these arguments and columns (status=, source=, period=, …).
+    """Check that a job of a task is stored.
 
-    Raises: AssertionError that lists what there is instead.
+    Args:
+        jobs: The application.
+        task: Task, or its name.
+        args: Arguments that the job has at least.
+        **fields: Attributes of the job: ``status``, ``source``, ``period``, ``attempt``, ….
+
+    Returns:
+        The job.
+
+    Raises:
+        AssertionError: If there is none; the message lists the jobs of the task.
     """
     name = task if isinstance(task, str) else task.name
     found = jobs.find(f"task:{name}", limit=1000)
@@ -215,7 +291,7 @@ def _has_loop() -> bool:
 
 
 def _in_own_loop(make: Any) -> Any:
-    """Run a coroutine whether or not this thread has a loop of its own already."""
+    """Run a coroutine, also if this thread already has an event loop."""
     if not _has_loop():
         return asyncio.run(make())
     answer: list[Any] = []

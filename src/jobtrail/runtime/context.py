@@ -37,21 +37,21 @@ UNSET: Any = object()  # no default: None would be one
 
 
 class StepStore(Protocol):
-    """Where steps are kept; blocking."""
+    """Storage of steps and answers; its methods block."""
 
     def find(self, claim: Claim, name: str, digest: str) -> str | None:
-        """The kept result as JSON text."""
+        """Return the kept result of a step as JSON text."""
 
     def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
-        """Keep a result; False when a newer run owns the job."""
+        """Store the result of a step; False if a newer run owns the job."""
 
     def answer(self, claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
-        """The answer that a question has already, as JSON text; also one that is remembered for the source."""
+        """Return the answer to a question as JSON text, also one that is remembered for the source."""
 
 
 @dataclass(slots=True)
 class Stop:
-    """Was the body asked to stop, why, and has it noticed? ``shutdown``: it is to leave because its worker does."""
+    """Request to stop: its cause, whether the task function has noticed it, and whether the worker shuts down."""
 
     cause: str | None = None
     noticed: bool = False
@@ -59,7 +59,7 @@ class Stop:
 
 
 class BaseContext:
-    """What `Context` and `AsyncContext` share. A body gets one as its first parameter ``ctx``."""
+    """Members that `Context` and `AsyncContext` share."""
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class BaseContext:
 
     @property
     def job_id(self) -> str:
-        """The job's id."""
+        """Id of the job."""
         return self._claim.id
 
     @property
     def run_no(self) -> int:
-        """The number of this run; it rises at every start of the job."""
+        """Number of this run; it rises at each run of the job."""
         return self._claim.run_no
 
     @property
     def attempt(self) -> int:
-        """This attempt, from 1."""
+        """Number of this attempt, from 1."""
         return self._claim.attempt
 
     @property
     def max_attempts(self) -> int | None:
-        """How many attempts there may be; None for no limit."""
+        """Retry limit; None for no limit."""
         return self._claim.max_attempts
 
     @property
@@ -131,13 +131,29 @@ class BaseContext:
         name: str = "items",
         durable: bool = False,
     ) -> ItemLoop[T]:
-        """Loop over things whose own outcome is recorded.
+        """Loop over values whose outcomes are recorded one by one.
 
-        What is recorded must have been committed inside the block. ``key`` gives each item its identity
-        (default: the item itself); ``name`` tells several loops of one body apart; ``durable=True`` writes
-        each outcome before going on, else it is written at most 0.25 s late.
+        The work of an item must be committed inside its block: when the block ends, the item counts as done.
 
-        Raises: UsageError for a second loop of the same name, a doubled key, an item that is not entered.
+        Args:
+            values: The values.
+            key: Function from a value to its identity; default: the value itself. Keys are texts, numbers, dates, UUIDs
+                or tuples of them.
+            name: Name of the loop, if the task function has several.
+            durable: Write each outcome before the next item; default: at most 0.25 s later.
+
+        Returns:
+            An iterator of items; enter each with ``with item:``.
+
+        Raises:
+            UsageError: If a name or key is used twice, or an item is not entered.
+
+        Example:
+            ```python
+            for item in ctx.items(rows, key=lambda row: row["id"]):
+                with item as row:
+                    save(row)
+            ```
         """
         loop = ItemLoop(self._recorder, values, **self._loop_options(name, key, durable=durable))
         self._loops[name] = loop
@@ -152,7 +168,15 @@ class BaseContext:
         name: str = "items",
         durable: bool = False,
     ) -> BatchLoop[T]:
-        """`items` in groups of ``size``, for work that is committed in groups; after an error one by one."""
+        """Loop over groups of values, for work that is committed in groups; after an error the members of a group run one by one.
+
+        Args:
+            values: The values.
+            size: Number of values in a group.
+            key: As for `items`.
+            name: As for `items`.
+            durable: As for `items`.
+        """
         loop: BatchLoop[T] = BatchLoop(
             self._recorder, values, size=size, **self._loop_options(name, key, durable=durable)
         )
@@ -175,11 +199,15 @@ class BaseContext:
 
     @property
     def unreached(self) -> bool:
-        """A loop over items was left early."""
+        """True if a loop over items was left early."""
         return any(not loop.exhausted for loop in self._loops.values())
 
     def stop(self, reason: str) -> None:
-        """Say that leaving a loop early is on purpose: what was not reached does not make the job partial."""
+        """Mark that a loop is left early on purpose: items that were not reached do not make the job partial.
+
+        Args:
+            reason: Reason that is shown with the job.
+        """
         self.stopped_reason = reason
 
     # -- reports -------------------------------------------------------------------------------------
@@ -193,15 +221,30 @@ class BaseContext:
         done: int | None = None,
         total: int | None = None,
     ) -> None:
-        """Say how far the work is, in percent or as ``done`` of ``total``; costs microseconds, never raises for a value.
+        """Report progress; takes microseconds and accepts any value.
 
-        Raises: StopSignal when the job was asked to stop.
+        Args:
+            percent: Percent from 0 to 100.
+            message: Text that is shown with the progress.
+            metadata: JSON value that is shown with the progress.
+            done: Number of finished parts.
+            total: Number of all parts.
+
+        Raises:
+            StopSignal: If the job was asked to stop.
         """
         self._recorder.progress(percent, message, metadata, done, total)
         self.check_cancelled()
 
     def heartbeat(self, progress: float | None = None) -> None:
-        """Say that the body lives (``last_heartbeat_at``), where it has nothing else to report."""
+        """Report that the task function is alive (``last_heartbeat_at``).
+
+        Args:
+            progress: Percent from 0 to 100.
+
+        Raises:
+            StopSignal: If the job was asked to stop.
+        """
         self._recorder.progress(progress)
         self.check_cancelled()
 
@@ -209,13 +252,14 @@ class BaseContext:
 
     @property
     def cancelled(self) -> bool:
-        """The job was asked to stop, or a newer run has overtaken this one."""
+        """True if the job was asked to stop, or a newer run has replaced this one."""
         return self._stop.cause is not None or self._stop.shutdown or self._recorder.overtaken
 
     def check_cancelled(self) -> None:
-        """Leave the body here if it was asked to stop.
+        """Leave the task function if the job was asked to stop.
 
-        Raises: StopSignal, which passes ``except Exception``.
+        Raises:
+            StopSignal: If so; ``except Exception`` does not catch it.
         """
         if self.cancelled:
             self._stop.noticed = True
@@ -223,17 +267,30 @@ class BaseContext:
             raise StopSignal(self._stop.cause or why)
 
     def on_cancel(self, function: Callable[[], Any]) -> None:
-        """Call ``function`` (from another thread) when the job is asked to stop: close a socket, set a flag."""
+        """Call a function, from another thread, when the job is asked to stop.
+
+        Args:
+            function: Function without parameters, for example one that closes a socket.
+        """
         self._on_cancel.append(function)
 
     def on_cleanup(self, function: Callable[[], Any]) -> None:
-        """Call ``function`` after the body, however it ended."""
+        """Call a function after the task function, however it ended.
+
+        Args:
+            function: Function without parameters.
+        """
         self._on_cleanup.append(function)
 
     def request_retry(self, after: float | None = None, reason: str | None = None) -> None:
-        """End this attempt here and try again ``after`` seconds (default: the task's policy).
+        """End this attempt and plan another one.
 
-        Raises: RetrySignal, which passes ``except Exception``.
+        Args:
+            after: Seconds until the next attempt; default: the retry policy of the task.
+            reason: Reason that is shown with the attempt.
+
+        Raises:
+            RetrySignal: Always; ``except Exception`` does not catch it.
         """
         raise RetrySignal(after, reason)
 
@@ -251,14 +308,23 @@ class BaseContext:
         file: Any = None,
         result_as: str | None = None,
     ) -> None:
-        """Have another job follow when this one ends in the way ``on``: success, partial, failure, any, or several.
+        """Declare a job that follows the end of this one.
 
-        It is written in the transaction that finishes this job, so none is lost and none comes twice; an attempt
-        that is tried again leaves nothing behind. ``task`` is a task (with its ``.using(…)``) or a name; ``when`` is
-        "now", a timedelta or seconds after the end, or an aware datetime. Source and period are this job's unless
-        said otherwise. ``result_as`` names the argument that takes this job's result.
+        It is stored in the transaction that ends this job, so it is neither lost nor duplicated. An attempt that is
+        retried stores nothing.
 
-        Raises: UsageError where the job could not be; nothing was stored then.
+        Args:
+            task: Task of the successor (with its ``.using(…)``), or its name.
+            params: Arguments of the successor.
+            when: "now", a timedelta or seconds after the end, or an aware datetime.
+            on: Ends of this job that create the successor: "success", "partial", "failure", "any", or a list of them.
+            source: Source of the successor; default: that of this job.
+            period: Period of the successor; default: that of this job.
+            file: Input file of the successor.
+            result_as: Name of the successor's argument that receives the result of this job.
+
+        Raises:
+            UsageError: If the successor is not valid; nothing is stored.
         """
         if self._following is None:
             message = "schedule_next() works in a running job only"
@@ -309,14 +375,38 @@ class BaseContext:
 
 
 class Context(BaseContext):
-    """The context of a plain function."""
+    """Context of a plain task function; its first parameter ``ctx`` receives it.
+
+    Attributes:
+        state: Services of the application (`JobTrail.state`).
+        period: Period of the job, or None.
+        file: Input file of the job, or None.
+        slot: Planned time (UTC) if a schedule created the job, or None.
+        log: Logger whose lines go to the log of the job.
+        stopped_reason: Reason given to `stop`, or None.
+    """
 
     def step(self, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Call ``function`` once for this telling of the work and keep its result.
+        """Call a function once per generation and keep its result.
 
-        The next run gets the kept result (as JSON gives it back) for the same name and equal arguments.
+        The next run receives the kept result, as JSON returns it, for the same name and equal arguments.
 
-        Raises: StepError when the result is not JSON or the arguments cannot be compared.
+        Args:
+            name: Name of the step.
+            function: Function to call.
+            *args: Its arguments; JSON values.
+            **kwargs: Its arguments; JSON values.
+
+        Returns:
+            The result of the function, as JSON returns it.
+
+        Raises:
+            StepError: If the result is not JSON, or the arguments cannot be compared.
+
+        Example:
+            ```python
+            rows = ctx.step("download", download, airport, ctx.period.text)
+            ```
         """
         self.check_cancelled()
         digest = step_digest(name, args, kwargs)
@@ -342,25 +432,34 @@ class Context(BaseContext):
         columns: Any = None,
         remember: bool = False,
     ) -> Any:
-        """Ask a person and give the answer, which fits ``schema``: a pydantic model, a JSON schema, or a plain type.
+        """Ask a person and return the answer.
 
-        Where there is no answer yet, the job leaves its slot and waits (``awaiting_input``, ``awaiting_mapping``). After
-        the answer it runs again from the top; finished steps and items are not repeated, and this call gives the answer.
+        Without an answer the job leaves its slot and waits (``awaiting_input``, ``awaiting_mapping``). After the answer it
+        runs again from the top: finished steps and items are not repeated, and this call returns the answer.
 
-        ``kind="mapping"``: ``schema`` has the target fields, ``columns`` are those of the source (names, name to
-        samples, or the first rows); the answer is a dict of target field to column or None. ``expires`` (timedelta or
-        seconds): after that the job fails, or takes ``default``. ``remember``: the answer holds for this task and source
-        as long as the same is asked.
+        Args:
+            name: Name of the question, unique in the job.
+            text: The question, for people.
+            schema: Form of the answer: a pydantic model, a JSON schema, or a plain type such as ``bool``.
+            kind: "input"; "mapping" to assign columns of a source to the fields of ``schema``.
+            expires: Time limit (timedelta or seconds); after it the job fails, or continues with ``default``.
+            default: Answer after the time limit.
+            columns: With ``kind="mapping"``: columns of the source (names, name to samples, or the first rows).
+            remember: Use the answer for later jobs of the same task and source that ask the same.
 
-        Raises: UsageError for a second question of the same name or one that could not be answered; AskSignal, which
-        passes ``except Exception``.
+        Returns:
+            The answer: an instance of the model, or the JSON value; for a mapping a dict of field to column or None.
+
+        Raises:
+            UsageError: If the name was used before or the question cannot be answered.
+            AskSignal: Without an answer; ``except Exception`` does not catch it.
         """
         options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
         return self._answer(self._question(name, text, schema, options), schema)
 
 
 class AsyncContext(BaseContext):
-    """The context of an ``async def``: what must be durable is awaited."""
+    """Context of an ``async def`` task function: the members of `Context`; `step` and `ask` are awaited."""
 
     async def ask(
         self,
@@ -374,13 +473,31 @@ class AsyncContext(BaseContext):
         columns: Any = None,
         remember: bool = False,
     ) -> Any:
-        """`Context.ask`, awaited."""
+        """`Context.ask`, awaited.
+
+        Args:
+            name: As for `Context.ask`.
+            text: As for `Context.ask`.
+            schema: As for `Context.ask`.
+            kind: As for `Context.ask`.
+            expires: As for `Context.ask`.
+            default: As for `Context.ask`.
+            columns: As for `Context.ask`.
+            remember: As for `Context.ask`.
+        """
         options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
         question = self._question(name, text, schema, options)
         return await asyncio.to_thread(self._answer, question, schema)
 
     async def step(self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **kwargs: Any) -> T:
-        """`Context.step`, awaited; a plain function runs in a thread."""
+        """`Context.step`, awaited; a plain function runs in a thread.
+
+        Args:
+            name: As for `Context.step`.
+            function: Function or coroutine function to call.
+            *args: As for `Context.step`.
+            **kwargs: As for `Context.step`.
+        """
         self.check_cancelled()
         digest = step_digest(name, args, kwargs)
         found, value = await asyncio.to_thread(self._find, name, digest)
