@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from api_app import problem
 
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.masking import MASK
 from jobtrail.testing import drain
 

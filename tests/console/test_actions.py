@@ -12,7 +12,7 @@ import pytest
 from console_site import running
 
 from jobtrail import JobTrail
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 
 pytestmark = pytest.mark.timeout(180)  # a browser, or the compiler, on a busy machine
 

@@ -12,7 +12,7 @@ from trails import event, names
 
 from jobtrail import Context
 from jobtrail.commands.answers import expire
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import AlreadyAnswered, AnswerRefused, NotFound, QuestionClosed
 from jobtrail.job.model import Status
 from jobtrail.store import jobs as store_jobs

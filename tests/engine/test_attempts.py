@@ -11,7 +11,7 @@ import pytest
 from trails import event, names
 
 from jobtrail import Context, InvalidOption, JobFailed, Partial, PermanentError, Retry, RetryableError, Snooze
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import MovableClock, drain
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import Context
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.job import transitions
 from jobtrail.job.model import Status

@@ -10,7 +10,7 @@ import pytest
 from trails import count_rows, event
 
 from jobtrail import InvalidFile
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
 

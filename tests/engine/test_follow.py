@@ -9,7 +9,7 @@ import pytest
 from trails import count_rows, event, names, until
 
 from jobtrail import Context, InvalidOption, Partial, PermanentError, ResultTimeout
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import InvalidArguments, TooLarge
 from jobtrail.job import transitions
 from jobtrail.job.model import Outcome, Status

@@ -8,7 +8,7 @@ import pytest
 from trails import until
 
 from jobtrail import Context, InvalidOption, RetryableError, Snooze, Status
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
 

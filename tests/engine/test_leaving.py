@@ -11,7 +11,7 @@ from tenacity import wait_none
 from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, PermanentError, Retry
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import StoreUnavailable
 from jobtrail.recovery import orphaned_bodies
 from jobtrail.store import workers

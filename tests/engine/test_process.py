@@ -19,7 +19,7 @@ import pytest
 from trails import event, until
 
 from jobtrail import InvalidOption, JobTrail
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals"),

@@ -6,7 +6,7 @@ import pytest
 from trails import event
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
 

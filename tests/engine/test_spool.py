@@ -15,7 +15,7 @@ from making import Maker, subject
 from trails import names, until
 
 from jobtrail import Context, JobTrail
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.commands.rerun import subject as subject_of
 from jobtrail.database import connection
 from jobtrail.errors import StoreUnavailable

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import select
 
 from jobtrail import AlreadyActive, Conflict, IllegalMove, JobTrail, Retry
-from jobtrail.commands.job_handle import Job, stored_row
+from jobtrail.commands.job_fields import stored_row
+from jobtrail.commands.job_handle import Job
 from jobtrail.commands.submit import NOTHING
 from jobtrail.commands.successors import Before, Next, successor
 from jobtrail.database.tables import events as event_table

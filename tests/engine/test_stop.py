@@ -15,7 +15,7 @@ from trails import event, names, until
 
 from jobtrail import AsyncContext, Context, IllegalMove, JobTrail, Retry
 from jobtrail.cli.commands.actions import _words
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
@@ -565,7 +565,7 @@ def test_a_task_says_beforehand_whether_it_can_be_stopped(make_jobs):
     tasks = [jobs.task(function).task for function in (coroutine, with_context, plain)]
     assert [task.stops_cooperatively for task in tasks] == [True, True, False]
     assert jobs.task(name="own process", executor="process")(at_top_level).task.stops_cooperatively
-    job = SimpleNamespace(row=SimpleNamespace(active=True, body_running=False))
+    job = SimpleNamespace(active=True, body_running=False)
     assert _words(job, tasks[0]) == "is asked to stop"
     assert "takes effect when its body ends" in _words(job, tasks[2])
 

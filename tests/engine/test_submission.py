@@ -12,7 +12,7 @@ from sqlalchemy import select
 from trails import count_rows, event, until
 
 from jobtrail import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidArguments, InvalidOption, NotFound
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import submitters
 from jobtrail.testing import MovableClock, adrain, assert_enqueued, drain, inline
 

@@ -18,7 +18,7 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracerProvider, SpanKind, Stat
 from trails import QUICK
 
 from jobtrail import AlreadyActive, AsyncContext, Context, InvalidOption, JobTrail, Partial, RetryableError
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 from jobtrail.worker.tracing import tracing_middleware
 
@@ -417,7 +417,7 @@ def test_without_tracing_nothing_is_loaded_and_nothing_is_stored(tmp_path):
     code = f"""
 import sys
 from jobtrail import JobTrail
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 jobs = JobTrail("sqlite:///{tmp_path}/jobs.db")
 task = jobs.task(lambda: None, name="task")

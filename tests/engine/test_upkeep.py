@@ -20,7 +20,7 @@ from sqlalchemy import update
 from trails import event, names, until
 
 from jobtrail import StoreUnavailable
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.database.tables import workers as worker_table
 from jobtrail.job import transitions

@@ -8,7 +8,7 @@ import pytest
 from trails import count_rows
 
 from jobtrail import InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, Retry, StoreUnavailable, UnknownTask
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import MovableClock, drain
 
 

@@ -11,7 +11,7 @@ import pytest
 from trails import until
 
 from jobtrail import JobTrail, ResultTimeout, StoreUnavailable
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status

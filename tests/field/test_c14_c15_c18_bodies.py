@@ -11,7 +11,7 @@ import pytest
 from trails import event
 
 from jobtrail import InvalidOption
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import MovableClock, drain
 
 # -- C-14 ----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 from trails import until
 
 from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
 from jobtrail.job.ids import new_id

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from jobtrail import PermanentError, TooLarge
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
 ROWS = 1000

@@ -9,7 +9,7 @@ import pytest
 from trails import event, until
 
 from jobtrail import InvalidOption, JobTrail, Plugin, Retry, RetryableError
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.task import Task
 from jobtrail.overrides import FIXED, OPTIONS, spelled
 from jobtrail.testing import drain

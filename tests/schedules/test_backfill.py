@@ -12,7 +12,7 @@ import pytest
 from trails import event, names, until
 
 from jobtrail import AlreadyActive, Context, JobTrail
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.schedules.backfill import runner
 from jobtrail.schedules.backfill.backfill import TASK
 from jobtrail.testing import MovableClock, drain

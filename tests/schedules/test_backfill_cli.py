@@ -181,8 +181,8 @@ def test_its_own_task_is_not_listed(jt):
 
 def test_the_bar_goes_on_while_it_sleeps():
     """Between two looks its job is pending; what it last told is shown."""
-    row = SimpleNamespace(status=SimpleNamespace(value="pending"), started_at=object(), queue="default")
     told = {"done": 3, "total": 36, "message": "4 under way", "percent": 8.3}
-    assert _state(SimpleNamespace(row=row, progress=told), 9.0) == {"total": 36, "completed": 3, "told": "4 under way"}
-    row.started_at = None
-    assert _state(SimpleNamespace(row=row, progress=None), 9.0)["told"] == "pending: is a worker on queue 'default'?"
+    job = SimpleNamespace(status=SimpleNamespace(value="pending"), started_at=object(), queue="default", progress=lambda: told)
+    assert _state(job, 9.0) == {"total": 36, "completed": 3, "told": "4 under way"}
+    job.started_at = None
+    assert _state(job, 9.0)["told"] == "pending: is a worker on queue 'default'?"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from trails import until
 
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import crash, recover
 
 HERE = Path(__file__).parent

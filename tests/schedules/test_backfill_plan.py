@@ -6,7 +6,7 @@ import pytest
 from trails import count_rows
 
 from jobtrail import Context, InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, UnknownTask, UsageError
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.period import Period
 from jobtrail.schedules.backfill.backfill import MOST_UNITS, Selection
 from jobtrail.testing import drain

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobtrail.cli.demo.demo import flights, shipped_data
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.model import Status
 from jobtrail.testing import MovableClock, drain
 

@@ -9,7 +9,7 @@ import pytest
 from ticking import NOON, Ticking, at
 from trails import count_rows
 
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import schedules as table
 from jobtrail.errors import AlreadyActive
 from jobtrail.store import jobs as store_jobs

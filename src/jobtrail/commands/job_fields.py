@@ -233,3 +233,15 @@ class JobFields(ABC):
     def waits_for(self) -> str | None:
         """Id of the job that must end before this one starts."""
         return self._row.waits_for
+
+
+def stored_row(job: JobFields) -> JobRow:
+    """The stored row of a job, for other parts of jobtrail.
+
+    Args:
+        job: A handle; it is read if it has not been read yet.
+
+    Raises:
+        NotFound: If the job does not exist.
+    """
+    return job._row

@@ -366,15 +366,3 @@ class Job(JobFields):
         """Id and status, for people; reads nothing."""
         status = self._loaded.status.value if self._loaded is not None else "?"
         return f"<job {self.id} {status}>"
-
-
-def stored_row(job: Job) -> JobRow:
-    """The stored row of a job, for other parts of jobtrail.
-
-    Args:
-        job: A handle; it is read if it has not been read yet.
-
-    Raises:
-        NotFound: If the job does not exist.
-    """
-    return job._row

@@ -15,7 +15,7 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import job_detail
 from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored

@@ -12,7 +12,7 @@ import typer
 
 from jobtrail.cli.command import LOOKING, command
 from jobtrail.cli.session import Session
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

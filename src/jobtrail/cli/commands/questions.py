@@ -11,7 +11,7 @@ import typer
 
 from jobtrail.cli.command import LOOKING, STEERING, command
 from jobtrail.cli.session import Session
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 
 from .listing import JobId
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with

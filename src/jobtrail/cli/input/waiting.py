@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.rendering.text import short, span
 from jobtrail.cli.rendering.views import job_json, named, status_text, told
-from jobtrail.commands.job_handle import stored_row
+from jobtrail.commands.job_fields import stored_row
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
