@@ -12,7 +12,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install console console-types screenshots demo test test-long lint types house contract check bench faults clean
+.PHONY: help install console console-types screenshots docs demo test test-long lint types house contract check bench faults clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ console-types: $(VENV)/.dev console ## the console's types, from the API as it i
 
 screenshots: $(VENV)/.dev console ## pictures of every page, light and dark, into docs/images
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
+
+docs: $(VENV)/.dev ## render the documentation and the Python API from the docstrings, into build/docs
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/zensical build --clean $(ARGS)
 
 demo: NO_CONSOLE_IS = true
 demo: $(VENV)/.user console ## load real data with real jobs and look at them (ARGS="--once" ends by itself)

@@ -169,11 +169,14 @@ class Retry:
         return max_attempts is None or attempt < max_attempts
 
     def delay(self, attempt: int, error: BaseException | None = None) -> tuple[float, str | None]:
-        """Seconds to wait after this attempt, within 0 and ``max_delay``, and a warning or None. Never raises.
+        """Return the delay before the next attempt.
 
-        The error's own ``RetryableError(delay=…)`` wins. Where that or the policy's wait is unusable (it
-        raised, or gave None, NaN, a negative or an endless number), the default back-off stands in, without
-        jitter, and the warning says so. A number above ten years waits ``max_delay``, with a warning.
+        Args:
+            attempt: Number of the attempt that failed, from 1.
+            error: The error that ended the attempt.
+
+        Returns:
+            Seconds, at most ``max_delay``, and a warning for the trail if the wait was not usable.
         """
         attempt = max(1, attempt)
         asked = error.delay if isinstance(error, RetryableError) else None

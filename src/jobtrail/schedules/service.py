@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Schedules:
-    """The schedules of one application.
+    """The schedules of one application (``jobs.schedules``).
 
-    A declared schedule is checked at once and stored when a worker starts (or by `sync`). All other changes are made
-    in the store, whichever process runs the schedules.
+    Declarations in the program are checked at once and stored when a worker starts, or by `sync`. All other methods
+    read and change the stored schedules, whichever process runs them.
     """
 
     def __init__(self, service: Service, of_plugins: PluginSchedules) -> None:
@@ -42,43 +42,55 @@ class Schedules:
     # -- declaring -----------------------------------------------------------------------------------
 
     def declare(self, task: BoundTask, rule: Any, *, name: str | None = None, tz: Any = None, **options: Any) -> None:
-        """Declare a schedule, as ``@jobs.schedule`` does.
+        """Declare a schedule in code, as ``@jobs.schedule`` does.
+
+        Args:
+            task: Task whose jobs the schedule creates.
+            rule: Time rule, as for `JobTrail.schedule`.
+            name: Name of the schedule; default: the name of the task.
+            tz: Time zone of the rule; default: UTC.
+            **options: Options of the schedule: ``args``, ``source``, ``period``, ``catch_up``, ``overlap``, ….
 
         Raises:
-            InvalidSchedule, InvalidOption, InvalidArguments: if rule, options or arguments are not valid.
+            InvalidSchedule: If the rule or an option is not valid.
+            InvalidOption: If an option of the job is not valid.
+            InvalidArguments: If ``args`` do not fit the task.
         """
         self._declarations.declare(task, rule, name=name, tz=tz, **options)
 
     def from_table(self, table: Iterable[Mapping[str, Any]]) -> None:
-        """Declare schedules from settings. Each entry maps ``task``, ``rule`` and options of ``@jobs.schedule``.
+        """Declare schedules from settings: all of the table, or none.
+
+        Args:
+            table: Mappings with ``task``, ``rule`` and the options of `declare`.
 
         Raises:
-            InvalidSchedule: if an entry is not valid, naming it; then none is declared.
-
-        Example:
-            ``jobs.schedules.from_table([{"task": "report", "rule": "every 30 minutes"}])``
+            InvalidSchedule: If an entry is not valid; the message names it.
         """
         self._declarations.from_table(table)
 
     def from_celery(self, beat_schedule: Mapping[str, Any], tz: Any = None, **options: Any) -> None:
-        """Declare the entries of a Celery beat schedule.
+        """Declare the schedules of a Celery beat configuration: all, or none.
 
         Args:
-            beat_schedule: ``CELERY_BEAT_SCHEDULE`` as it is.
-            tz: its ``CELERY_TIMEZONE``.
-            options: ``tasks={"celery's name": "jobtrail's name"}`` for tasks that are found neither by their full name
-                nor by its last part; ``most_urgent=0`` if the broker was Redis.
+            beat_schedule: Value of ``CELERY_BEAT_SCHEDULE``.
+            tz: Value of ``CELERY_TIMEZONE``; default: UTC.
+            **options: ``tasks``: Celery's task names to names of this application, where neither the full name nor its last
+                part is a task. ``most_urgent``: 0 if the broker was Redis.
 
         Raises:
-            InvalidSchedule: if an entry cannot be converted, naming it; then none is declared.
+            InvalidSchedule: If an entry is not valid; the message names it.
         """
         self._declarations.from_celery(beat_schedule, tz, **options)
 
     def sync(self) -> ScheduleDifferences:
-        """Store the declared schedules, as a starting worker does. Only differences are written.
+        """Store the declared schedules, as a starting worker does; only differences are written.
+
+        Returns:
+            What was added, changed and retired.
 
         Raises:
-            StoreUnavailable: if the database is away.
+            StoreUnavailable: If the database is not reachable.
         """
         self._service.make_ready()
         store, declared = self._service.store, self._declarations.all()
@@ -87,7 +99,7 @@ class Schedules:
     # -- reading -------------------------------------------------------------------------------------
 
     def list(self) -> Sequence[Schedule]:
-        """Return all stored schedules, ordered by name."""
+        """Return all stored schedules, by name."""
         self._service.make_readable()
         with self._service.store.read() as conn:
             rows = schedules.everyone(conn)
@@ -95,15 +107,18 @@ class Schedules:
         return [view(row, states.get(row.last_job or "") or row.last_outcome) for row in rows]
 
     def declared_only(self) -> Sequence[str]:
-        """Return the names that the program declares and that are not stored yet."""
+        """Return the names of declared schedules that are not stored yet."""
         stored = {one.name for one in self.list()}
         return sorted(one.name for one in self._declarations.all() if one.name not in stored)
 
     def get(self, name: str) -> Schedule:
-        """Return one schedule.
+        """Return a stored schedule.
+
+        Args:
+            name: Name of the schedule.
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If no schedule has this name.
         """
         self._service.make_readable()
         with self._service.store.read() as conn:
@@ -114,41 +129,58 @@ class Schedules:
         return view(row, states.get(row.last_job or "") or row.last_outcome)
 
     def next(self, name: str, count: int = 20) -> Sequence[datetime]:
-        """Return the next ``count`` planned times, UTC.
+        """Return the next planned times, in UTC.
+
+        Args:
+            name: Name of the schedule.
+            count: Number of times.
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If no schedule has this name.
         """
         return self.get(name).next(count, self._service.store.now())
 
     def slots(self, name: str, *, limit: int = 100, before: datetime | None = None) -> Sequence[Slot]:
-        """Return the slots of a schedule, latest planned time first; with ``before``, those planned earlier.
+        """Return the planned times of a schedule and what happened to them, latest first.
+
+        Args:
+            name: Name of the schedule.
+            limit: Greatest number of slots.
+            before: Only slots before this time (UTC).
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If no schedule has this name.
         """
         found = self.get(name)
         with self._service.store.read() as conn:
             return schedules.slots_of(conn, found.id, limit=limit, before=before)
 
     def missed(self, *, since: datetime | None = None, limit: int = 100) -> Sequence[tuple[str, Slot]]:
-        """Return missed slots of all schedules, each with its schedule's name, latest recorded first."""
+        """Return planned times that did not run, of all schedules, with the name of the schedule; latest first.
+
+        Args:
+            since: Only slots recorded after this time (UTC).
+            limit: Greatest number of slots.
+        """
         self._service.make_readable()
         with self._service.store.read() as conn:
             return schedules.missed_slots(conn, since=since, limit=limit)
 
     def events(self, name: str) -> Sequence[events.Event]:
-        """Return the events of a schedule, oldest first.
+        """Return the trail of a schedule, oldest event first: who added, edited or paused it, what a deployment changed.
+
+        Args:
+            name: Name of the schedule.
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If no schedule has this name.
         """
         found = self.get(name)
         with self._service.store.read() as conn:
             return events.of_job(conn, found.id)
 
     def leaders(self) -> dict[str, str]:
-        """Return which worker leads now: task name to worker id."""
+        """Return the id of the worker that currently runs the schedules of each task, by task name."""
         self._service.make_readable()
         with self._service.store.read() as conn:
             held = leases.everyone(conn, self._service.store.now())
@@ -157,44 +189,48 @@ class Schedules:
     # -- changing ------------------------------------------------------------------------------------
 
     def add(self, name: str, task: BoundTask | str, rule: Any, **options: Any) -> Schedule:
-        """Add a schedule at run time and return it.
+        """Add a schedule at run time.
 
         Args:
-            name: of the schedule.
-            task: the task, or its name.
-            rule: as for ``@jobs.schedule``.
-            options: as for ``@jobs.schedule``; and ``tz=``, ``actor=``, ``reason=``.
+            name: Name of the schedule.
+            task: Task, or its name.
+            rule: Time rule, as for `JobTrail.schedule`.
+            **options: Options as for `declare`, and ``actor`` and ``reason`` for the trail.
 
         Raises:
-            InvalidSchedule: if an option is not valid, or the schedule would never run.
-            InvalidArguments: if the task does not take the arguments.
-            UnknownTask: if there is no such task.
-            Conflict: if the name is taken.
+            InvalidSchedule: If the rule or an option is not valid.
+            InvalidArguments: If ``args`` do not fit the task.
+            UnknownTask: If the task is not registered.
+            Conflict: If the name is taken.
         """
         self._commands.add(name, task, rule, **options)
         return self.get(name)
 
     def edit(self, name: str, **changes: Any) -> Schedule:
-        """Change options of a schedule and return it.
-
-        Edits of a declared schedule are kept through deploys and shown as ``drift``.
+        """Change a schedule. Changes of a declared schedule survive deployments and are shown as drift.
 
         Args:
-            name: of the schedule.
-            changes: ``rule=`` (with ``tz=``), ``args=``, ``overlap=`` and so on; and ``actor=``, ``reason=``.
+            name: Name of the schedule.
+            **changes: ``rule`` (with ``tz``) and options as for `declare`; ``actor`` and ``reason`` for the trail.
 
         Raises:
-            NotFound: if there is no such schedule.
-            InvalidSchedule, InvalidArguments: if the changed schedule is not valid.
+            NotFound: If no schedule has this name.
+            InvalidSchedule: If the result is not valid.
+            InvalidArguments: If ``args`` do not fit the task.
         """
         self._commands.edit(name, **changes)
         return self.get(name)
 
     def take_code(self, name: str, *, actor: str = "program", reason: str | None = None) -> Schedule:
-        """Drop all edits, so that the schedule is as declared again.
+        """Discard the changes of `edit`: the declaration of the program applies again.
+
+        Args:
+            name: Name of the schedule.
+            actor: Who does it, for the trail.
+            reason: Reason for the trail.
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If no schedule has this name.
         """
         self._commands.take_code(name, actor=actor, reason=reason)
         return self.get(name)
@@ -202,56 +238,87 @@ class Schedules:
     def pause(
         self, name: str, *, reason: str | None = None, until: datetime | None = None, actor: str = "program"
     ) -> Schedule:
-        """Pause a schedule until `resume`, or until a moment. Planned times in the pause are missed and not caught up.
+        """Stop a schedule until `resume` or until a time. Its planned times are recorded as missed and not caught up.
+
+        Args:
+            name: Name of the schedule.
+            reason: Reason for the trail.
+            until: End of the pause, an aware datetime; None until `resume`.
+            actor: Who pauses, for the trail.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if the schedule is retired or finished.
-            InvalidSchedule: if ``until`` has no zone or is in the past.
+            NotFound: If no schedule has this name.
+            Conflict: If the schedule is not active.
+            InvalidSchedule: If ``until`` has no time zone or is in the past.
         """
         self._commands.pause(name, reason=reason, until=until, actor=actor)
         return self.get(name)
 
     def resume(self, name: str, *, actor: str = "program", reason: str | None = None) -> Schedule:
-        """Resume a paused schedule at its next planned time.
+        """Continue with the next planned time.
+
+        Args:
+            name: Name of the schedule.
+            actor: Who resumes, for the trail.
+            reason: Reason for the trail.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if it is not paused.
+            NotFound: If no schedule has this name.
+            Conflict: If the schedule is not paused.
         """
         self._commands.resume(name, actor=actor, reason=reason)
         return self.get(name)
 
     def run_now(self, name: str, *, actor: str = "program", reason: str | None = None) -> Job:
-        """Submit a job now, in addition to the planned times. This moment is the job's slot and decides its period.
+        """Submit the job of a schedule now, in addition to its planned times; the current time is the slot and selects the period.
+
+        Args:
+            name: Name of the schedule.
+            actor: Who does it, for the trail.
+            reason: Reason for the trail.
+
+        Returns:
+            The job.
 
         Raises:
-            NotFound: if there is no such schedule.
-            AlreadyActive: if the last job is active and ``overlap`` is not "allow", or the period has an active job.
+            NotFound: If no schedule has this name.
+            AlreadyActive: If the previous run is active and the schedule does not allow two, or the period has an active job.
         """
         return self._commands.run_now(name, actor=actor, reason=reason)
 
     def remove(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
-        """Remove a schedule and its slots; its jobs and events stay.
+        """Remove a schedule and its slots; its jobs and its trail stay.
+
+        Args:
+            name: Name of the schedule.
+            actor: Who removes it, for the trail.
+            reason: Reason for the trail.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if the program declares it: the next worker would store it again.
+            NotFound: If no schedule has this name.
+            Conflict: If the program declares it: the next worker would store it again.
         """
         self._commands.remove(name, actor=actor, reason=reason)
 
     # -- running them --------------------------------------------------------------------------------
 
     def scheduler(self, own: Callable[[], str] | None = None) -> Scheduler:
-        """Return a scheduler whose turns the caller runs: ``jobs.schedules.scheduler().run_once(now)``."""
+        """Return a scheduler whose turns are called by hand: ``jobs.schedules.scheduler().run_once(now)``.
+
+        Args:
+            own: Function that returns the id of the worker that holds the leases; default: a new id.
+        """
         identity = new_id()
         return Scheduler(self._service, own or (lambda: identity))
 
     def accompany(self, worker: Worker) -> Worker:
-        """Run a scheduler beside this worker, as long as the worker runs. Return the worker.
+        """Run a scheduler beside a worker, as long as the worker runs.
+
+        Args:
+            worker: The worker.
 
         Raises:
-            InvalidOption: if ``scheduler_lease`` is too short.
+            InvalidOption: If settings contradict each other.
         """
         life = worker.life
         if life is not None:

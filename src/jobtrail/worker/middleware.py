@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 CallNext = Callable[["Run"], Awaitable[Any]]
 Middleware = Callable[["Run", CallNext], Awaitable[Any]]
+"""A function ``async def middleware(run, call_next)`` around the call of a task function."""
 
 _log = logging.getLogger("jobtrail.run")
 
