@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .commands.job_handle import Job
 from .commands.service import Service
-from .commands.successors import Next
 from .commands.task_handle import BoundTask
+from .commands.using import SuccessorRequest
 from .config import Settings, database_url
 from .job.task import Task, Tasks
 from .overrides import read as _read_overrides
@@ -25,7 +25,7 @@ from .schedules.backfill.backfill import BackfillPlan
 from .store import Store
 from .worker import bulk_runner
 from .worker.middleware import Middleware, declared_options
-from .worker.runner import runner as _runner
+from .worker.worker import Worker
 
 if TYPE_CHECKING:
     from .commands.groups import Group
@@ -90,7 +90,7 @@ class JobTrail:
         self.service = Service(self.store, self._tasks, self.settings)
         self.service.state = self.state
         if tracing:
-            from .worker.tracing import install
+            from .integrations.opentelemetry import install
 
             self.service = install(self.service, self.middleware, tracing)
         self._tasks.add(runner.task_of(self.service), own=True)
@@ -246,7 +246,7 @@ class JobTrail:
         """
         from .commands.groups import open_group
 
-        following = None if then is None else Next(*then._to_follow(), params, on, **options)
+        following = None if then is None else SuccessorRequest(*then._to_follow(), params, on, **options)
         return open_group(self.service, members, following, name=name)
 
     # -- jobs ----------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class JobTrail:
         """
         middleware = [*self.middleware, *self.plugins.middleware()]
         self.overrides.warn_of_unknown(self.tasks.find)
-        return self.schedules.accompany(_runner(self.service, middleware, self.state, **options))
+        return self.schedules.accompany(Worker.of_service(self.service, middleware, self.state, **options))
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:

@@ -184,7 +184,7 @@ def test_it_is_swept_with_what_else_is_forgotten(app_jobs, monkeypatch):
 
     swept = []
     monkeypatch.setattr(retention_loop.uploads, "sweep", lambda *given: swept.append(given))
-    assert retention_loop.Forgetting(app_jobs.store, app_jobs.settings).run_once(float("inf"))
+    assert retention_loop.RetentionLoop(app_jobs.store, app_jobs.settings).run_once(float("inf"))
     assert swept == [(app_jobs.store, app_jobs.settings)]
 
 

@@ -11,7 +11,7 @@ from pages import PAGES, ROOT, blocks, expected_output, run
 
 import jobtrail
 from jobtrail import errors
-from jobtrail.commands.submit import Using
+from jobtrail.commands.using import Using
 from jobtrail.config import Settings
 from jobtrail.job.model import Status
 from jobtrail.job.task import Task

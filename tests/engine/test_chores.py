@@ -11,7 +11,7 @@ import time
 import pytest
 from trails import until
 
-from jobtrail.recovery.background_loop import Chore
+from jobtrail.recovery.background_loop import BackgroundLoop
 
 RAISED = [ValueError("a bad row"), asyncio.CancelledError("a foreign task"), SystemExit(3), KeyboardInterrupt(),
           GeneratorExit(), MemoryError("none left"), StopIteration(7)]  # fmt: skip
@@ -34,8 +34,8 @@ class Turns:
 def chore():
     made = []
 
-    def make(turn, interval=0.02, **rest) -> Chore:
-        made.append(Chore("counting", turn, interval, **rest))
+    def make(turn, interval=0.02, **rest) -> BackgroundLoop:
+        made.append(BackgroundLoop("counting", turn, interval, **rest))
         return made[-1]
 
     yield make
@@ -92,7 +92,7 @@ def test_a_turn_that_hangs_is_late(chore):
 
 
 def test_by_default_it_is_late_after_three_intervals_and_five_seconds():
-    one = Chore("counting", lambda: None, 2.0)
+    one = BackgroundLoop("counting", lambda: None, 2.0)
     one._last_pass = time.monotonic() - 10.9
     assert one.health().late is False
     one._last_pass = time.monotonic() - 11.1
@@ -165,7 +165,7 @@ def test_nothing_depends_on_luck_with_garbage_collection():
         if over.is_set():
             time.sleep(3600)  # a daemon: it ends with the process
 
-    Chore("forgotten", turn, 0.01).start()
+    BackgroundLoop("forgotten", turn, 0.01).start()
     before = len(turns.at)
     for _ in range(3):
         gc.collect()

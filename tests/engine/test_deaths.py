@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from jobtrail.recovery.liveness import Deaths, Place, Sign
+from jobtrail.recovery.liveness import HostIdentity, LifeSign, Liveness
 
-HERE = Place("boot-1", "pid:[1]")
-
-
-def deaths(starts: dict[int, str] | None = None, place: Place = HERE) -> Deaths:
-    return Deaths(15.0, place, (starts or {}).get)
+HERE = HostIdentity("boot-1", "pid:[1]")
 
 
-def watch(observer: Deaths, beats, *, start: float = 0.0, step: float = 2.0) -> float | None:
+def deaths(starts: dict[int, str] | None = None, place: HostIdentity = HERE) -> Liveness:
+    return Liveness(15.0, place, (starts or {}).get)
+
+
+def watch(observer: Liveness, beats, *, start: float = 0.0, step: float = 2.0) -> float | None:
     """Feed one worker's numbers, one each ``step`` seconds; when it was judged dead, or None."""
     at = start
     for beat in beats:
-        if observer.judge([Sign("w", beat)], at):
+        if observer.judge([LifeSign("w", beat)], at):
             return at
         at += step
     return None
@@ -31,8 +31,8 @@ def test_a_number_that_stands_for_fifteen_seconds_is_a_death(start):
 def test_the_verdict_names_worker_beat_and_how():
     observer = deaths()
     for at in range(0, 15, 2):
-        assert observer.judge([Sign("w", 7)], at) == []
-    (verdict,) = observer.judge([Sign("w", 7)], 15.2)
+        assert observer.judge([LifeSign("w", 7)], at) == []
+    (verdict,) = observer.judge([LifeSign("w", 7)], 15.2)
     assert (verdict.worker, verdict.beat, verdict.how) == ("w", 7, "its worker was silent for 15 s")
 
 
@@ -43,7 +43,7 @@ def test_a_number_that_changes_lives_whatever_it_changes_to():
 
 def test_an_observer_that_has_just_started_watches_first():
     observer = deaths()
-    assert observer.judge([Sign("w", 7)], 1_000_000.0) == []
+    assert observer.judge([LifeSign("w", 7)], 1_000_000.0) == []
     assert watch(observer, [7] * 20, start=1_000_000.0) == 1_000_016.0
 
 
@@ -51,7 +51,7 @@ def test_each_worker_is_judged_by_its_own_number():
     observer = deaths()
     dead = []
     for tick in range(12):
-        signs = [Sign("quiet", 3), Sign("alive", tick), *([Sign("late", 9)] if tick >= 4 else [])]
+        signs = [LifeSign("quiet", 3), LifeSign("alive", tick), *([LifeSign("late", 9)] if tick >= 4 else [])]
         dead += [verdict.worker for verdict in observer.judge(signs, tick * 2.0)]
     assert set(dead) == {"quiet"}, "'late' was first seen at 8 s, so it may be silent until 23 s"
 
@@ -67,13 +67,13 @@ def test_an_observer_that_was_stopped_itself_watches_anew():
     """After a paused machine goes on, the first number read is as old as the pause, for everybody."""
     observer = deaths()
     assert watch(observer, [7, 7]) is None  # 0 and 2 s
-    assert observer.judge([Sign("w", 7)], 3600.0) == []
+    assert observer.judge([LifeSign("w", 7)], 3600.0) == []
     assert watch(observer, [7] * 20, start=3602.0) == 3616.0
 
 
 def test_wall_clocks_have_no_say():
     """C-13: a sign holds no time at all, so nobody's clock can kill a worker whose number rises."""
-    assert not {name for name in Sign.__slots__ if name in {"at", "time", "beat_at", "started_at"}}
+    assert not {name for name in LifeSign.__slots__ if name in {"at", "time", "beat_at", "started_at"}}
     assert watch(deaths(), range(50)) is None
 
 
@@ -87,8 +87,8 @@ def test_a_worker_that_went_and_came_back_is_watched_anew():
 # -- proof on the same host ------------------------------------------------------------------------------
 
 
-def sign(**rest) -> Sign:
-    return Sign("w", 1, **{"boot": "boot-1", "pid_namespace": "pid:[1]", "pid": 42, "process_start": "100", **rest})
+def sign(**rest) -> LifeSign:
+    return LifeSign("w", 1, **{"boot": "boot-1", "pid_namespace": "pid:[1]", "pid": 42, "process_start": "100", **rest})
 
 
 def test_the_system_proves_a_death_at_once():
@@ -115,7 +115,7 @@ def test_nothing_is_proven_where_the_pid_may_mean_somebody_else(elsewhere):
     assert deaths({}).judge([sign(**elsewhere)], 0.0) == []
 
 
-@pytest.mark.parametrize("place", [Place(None, None), Place(None, "pid:[1]"), Place("boot-1", None)])
+@pytest.mark.parametrize("place", [HostIdentity(None, None), HostIdentity(None, "pid:[1]"), HostIdentity("boot-1", None)])
 def test_nothing_is_proven_by_an_observer_that_does_not_know_where_it_is(place):
     same = sign(boot=place.boot, pid_namespace=place.pid_namespace)
     assert deaths({}, place).judge([same], 0.0) == []

@@ -11,7 +11,7 @@ from making import Maker
 from trails import names, until
 
 from jobtrail.recovery import retention as module
-from jobtrail.recovery.retention import Forgetting
+from jobtrail.recovery.retention import RetentionLoop
 from jobtrail.store import workers
 from jobtrail.testing import MovableClock
 
@@ -43,7 +43,7 @@ def bury(jobs, *makers):
 def test_what_is_old_is_forgotten_once_an_hour(jobs, clock, monkeypatch):
     calls = []
     monkeypatch.setattr(module.retention, "run_once", lambda store, policy, now, wait: calls.append((policy, now)))
-    forgetting, start = Forgetting(jobs.store, jobs.settings), time.monotonic()
+    forgetting, start = RetentionLoop(jobs.store, jobs.settings), time.monotonic()
     assert not any(forgetting.run_once(start + at) for at in (0, 30, 59)), "not in the first minute, when all processes start"
     assert [forgetting.run_once(start + at) for at in (62, 64, 3600)] == [True, False, False]
     assert forgetting.run_once(start + 3700)
@@ -58,7 +58,7 @@ def test_rows_of_workers_long_dead_are_forgotten_unless_a_job_is_theirs(jobs, cl
     make.claim()
     bury(jobs, make, other)
     clock.move(days=8)
-    Forgetting(jobs.store, jobs.settings).run_once(float("inf"))
+    RetentionLoop(jobs.store, jobs.settings).run_once(float("inf"))
     with jobs.store.read() as conn:
         assert [one["id"] for one in workers.everyone(conn)] == [make.worker]
 

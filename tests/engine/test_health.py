@@ -40,24 +40,24 @@ def status(job):
 def test_it_names_what_is_wrong_and_no_durations_so_it_changes_seldom(jobs, caplog):
     one = Condition(jobs.store.now)
     well = [Health("beat", 0.1, None, late=False), Health("upkeep", 3.0, None, late=False)]
-    assert one.told(well) == {}
+    assert one.detail(well) == {}
     ill = [Health("beat", 99.0, None, late=True), Health("upkeep", 3.0, "ValueError: a bad row", late=False)]
-    assert one.told(ill) == one.told(ill) == {"failing": {"upkeep": "ValueError: a bad row"}, "late": ["beat"]}
+    assert one.detail(ill) == one.detail(ill) == {"failing": {"upkeep": "ValueError: a bad row"}, "late": ["beat"]}
     one.back()
-    assert one.told(well) == {}, "it was not away"
+    assert one.detail(well) == {}, "it was not away"
     one.away("the server has gone")
-    assert one.told(well)["store_away"]["until"] is None
+    assert one.detail(well)["store_away"]["until"] is None
     one.back()
-    told = one.told(well)["store_away"]
+    told = one.detail(well)["store_away"]
     assert told["why"] == "the server has gone"
     assert datetime.fromisoformat(told["since"]) <= datetime.fromisoformat(told["until"])
     one.back()
-    assert one.told(well)["store_away"] == told, "it came back once"
+    assert one.detail(well)["store_away"] == told, "it came back once"
     one.slots_lost(["a", "b"], 4)
     one.slots_lost(["a", "b"], 4)
-    assert one.told(well)["slots_lost"] == {"lost": 2, "of": 4, "by": ["a", "b"]}
+    assert one.detail(well)["slots_lost"] == {"lost": 2, "of": 4, "by": ["a", "b"]}
     one.slots_lost([], 4)
-    assert "slots_lost" not in one.told(well)
+    assert "slots_lost" not in one.detail(well)
     assert caplog.text.count("2 of 4 slots are lost to bodies that do not stop: a, b") == 1
     assert "all slots are back" in caplog.text
 
@@ -93,14 +93,14 @@ async def test_an_upkeep_that_fails_says_so_and_says_when_it_works_again(make_jo
     jobs, broken = make_jobs(**QUICK), threading.Event()
     await asyncio.to_thread(jobs.service.make_ready)
     worker = jobs.worker(beat=beat)
-    turn = worker.life._upkeep._recover
+    turn = worker.session._upkeep._recover
 
     def fails():
         if broken.is_set():
             raise ValueError("a bad row")
         return turn()
 
-    monkeypatch.setattr(worker.life._upkeep, "_recover", fails)
+    monkeypatch.setattr(worker.session._upkeep, "_recover", fails)
     broken.set()
     running = asyncio.create_task(worker.run(), name="worker")
     try:

@@ -12,7 +12,7 @@ from trails import until
 from jobtrail import Context
 from jobtrail.runtime.log_capture import line_of
 from jobtrail.testing import drain
-from jobtrail.worker.child import RemoteRecorder
+from jobtrail.worker.child.reports import RemoteRecorder
 
 log = logging.getLogger("shop.import")
 

@@ -23,19 +23,19 @@ from jobtrail.job import transitions
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status
 from jobtrail.job.transitions import Move
-from jobtrail.recovery import spool
+from jobtrail.recovery import end_writer, spool
+from jobtrail.recovery.run_end import RunEnd
 from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.store import workers
 from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records
-from jobtrail.worker import worker
-from jobtrail.worker.settlement import Ended
+from jobtrail.worker import turns
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(connection, "SQLITE_BUSY_SECONDS", 0.05)
-    monkeypatch.setattr(worker, "BACK_OFF", (0.01, 0.05))
+    monkeypatch.setattr(turns, "BACK_OFF", (0.01, 0.05))
 
 
 def test_c63_an_end_that_cannot_be_written_waits_in_a_file_and_is_not_repeated(sqlite_url, impatient):
@@ -94,8 +94,8 @@ def test_what_was_given_away_meanwhile_is_refused(sqlite_url, impatient):
     asyncio.run(burst())
     row = stored_row(job.refresh())
     late = transitions.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
-    spool.keep(jobs.store, [Ended(late)])
-    assert spool.replay(jobs.store, "w") == 0
+    spool.keep(jobs.store, [RunEnd(late)])
+    assert end_writer.replay(jobs.store, "w") == 0
     assert job.refresh().result() == "new"
     assert list(spool.folder_of(jobs.store).parent.glob("*-spool")) == []
     jobs.close()
@@ -113,9 +113,9 @@ def test_nothing_of_an_end_is_left_out_of_the_file(jobs):
         [LogChunk(0, 1, 2, "text", 4)], [7], [("input_changed", "both")],
     )  # fmt: skip
     assert all(getattr(move, f.name) != f.default for f in fields(Move)), "each field says something"
-    one = Ended(move, records, ("g", (1, 2, 3)), line=("stuck", "no sign"))
-    path = spool.keep(jobs.store, [one, Ended(move)])
-    assert spool._read(path) == [one, Ended(move)]
+    one = RunEnd(move, records, ("g", (1, 2, 3)), instead={"cancel": move}, note=("stuck", "no sign"), body_over=False, suspect=True)
+    path = spool.keep(jobs.store, [one, RunEnd(move)])
+    assert spool.read(path) == [one, RunEnd(move)]
 
 
 def maker_of(jobs):
@@ -144,7 +144,7 @@ def test_who_finds_a_worker_dead_writes_its_ends_before_its_jobs_run_again(jobs)
     done, lost = (jobs.task_named("work").enqueue() for _ in range(2))
     claims = {claim.id: claim for claim in maker.claim()}
     ended = transitions.finished(subject(claims[done.id]), jobs.store.now(), Status.COMPLETED, result='"once"')
-    path = spool.keep(jobs.store, [Ended(ended)], maker.worker)
+    path = spool.keep(jobs.store, [RunEnd(ended)], maker.worker)
     upkeep = Upkeep(jobs.store, jobs.tasks, jobs.settings, Beat(), lambda: "me")
     other = maker_of(jobs)
     third = jobs.task_named("work").enqueue()
@@ -165,32 +165,32 @@ def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, 
     good, bad = (jobs.task_named("work").enqueue() for _ in range(2))
     claims = {claim.id: claim for claim in maker.claim()}
     ends = [
-        Ended(transitions.finished(subject(claims[one.id]), jobs.store.now(), Status.COMPLETED, result='"x"'))
+        RunEnd(transitions.finished(subject(claims[one.id]), jobs.store.now(), Status.COMPLETED, result='"x"'))
         for one in (good, bad)
     ]
     path = spool.keep(jobs.store, ends)
-    settle = spool.settle
+    settle = end_writer.write_ends
 
     def fails(conn, store, ended, *rest):
-        if any(one.move.job_id == bad.id for one in ended):
+        if any(one.job_id == bad.id for one in ended):
             raise ZeroDivisionError("a bad row")
         return settle(conn, store, ended, *rest)
 
-    monkeypatch.setattr(spool, "settle", fails)
-    assert spool.replay(jobs.store, "me") == 1
+    monkeypatch.setattr(end_writer, "write_ends", fails)
+    assert end_writer.replay(jobs.store, "me") == 1
     assert (good.refresh().status, bad.refresh().status) == ("completed", "running")
     assert path.with_suffix(".bad").exists(), "nothing is thrown away"
-    assert spool.replay(jobs.store, "me") == 0
-    assert "could not be stored as it was kept" in caplog.text
+    assert end_writer.replay(jobs.store, "me") == 0
+    assert "could not be stored as it is" in caplog.text
 
 
 def test_another_may_have_written_the_file_meanwhile(jobs, tmp_path):
     jobs.service.make_ready()
-    assert spool._replay(jobs.store, "me", tmp_path / "gone.jsonl") == 0
+    assert end_writer._replay(jobs.store, tmp_path / "gone.jsonl") == 0
 
 
 async def test_what_waits_for_too_long_is_kept_in_a_file_too(make_jobs, monkeypatch):
-    monkeypatch.setattr(worker, "BACK_OFF", (0.01, 0.05))
+    monkeypatch.setattr(turns, "BACK_OFF", (0.01, 0.05))
     jobs, away, go = make_jobs(spool_after=0.3), threading.Event(), threading.Event()
 
     @jobs.task
@@ -208,7 +208,7 @@ async def test_what_waits_for_too_long_is_kept_in_a_file_too(make_jobs, monkeypa
         return await plain(*args, **rest)
 
     def kept():
-        return [one for path in spool.folder_of(jobs.store).glob("*.jsonl") for one in spool._read(path)]
+        return [one for path in spool.folder_of(jobs.store).glob("*.jsonl") for one in spool.read(path)]
 
     monkeypatch.setattr(jobs.store, "awrite", awrite)
     async with jobs.running(beat=None):
@@ -228,15 +228,15 @@ def test_very_many_are_kept_at_once(jobs, monkeypatch):
     monkeypatch.setattr(spool, "MOST", 3)
     jobs.service.make_ready()
     move = Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {})
-    waiting = spool.Waiting(jobs.store, "w", after=60.0)
-    assert not waiting.look([])
-    assert not waiting.look([Ended(move)] * 2)
-    assert waiting.look([Ended(move)] * 3)
-    assert not waiting.look([Ended(move)] * 3), "nothing new"
-    assert waiting.look([Ended(move)] * 4)
+    waiting = spool.SpoolCopy(jobs.store, "w", after=60.0)
+    assert not waiting.update([])
+    assert not waiting.update([RunEnd(move)] * 2)
+    assert waiting.update([RunEnd(move)] * 3)
+    assert not waiting.update([RunEnd(move)] * 3), "nothing new"
+    assert waiting.update([RunEnd(move)] * 4)
     (path,) = spool.folder_of(jobs.store).glob("*")
     assert path.name == "w.jsonl"
-    waiting.written()
+    waiting.remove()
     assert not path.exists()
 
 
@@ -247,6 +247,6 @@ def test_a_disk_that_is_full_does_not_end_the_worker(jobs, monkeypatch, caplog):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(spool, "keep", full)
-    waiting = spool.Waiting(jobs.store, "w", after=0.0)
-    assert not waiting.look([Ended(Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {}))])
+    waiting = spool.SpoolCopy(jobs.store, "w", after=0.0)
+    assert not waiting.update([RunEnd(Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {}))])
     assert "cannot be kept in a file either" in caplog.text

@@ -15,8 +15,8 @@ from sqlalchemy import select
 from jobtrail import AlreadyActive, Conflict, IllegalMove, JobTrail, Retry
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.commands.job_handle import Job
-from jobtrail.commands.submit import NOTHING
-from jobtrail.commands.successors import Before, Next, successor
+from jobtrail.commands.submit import successor
+from jobtrail.commands.using import NOTHING, Predecessor, SuccessorRequest
 from jobtrail.database.tables import events as event_table
 from jobtrail.database.tables import groups as group_table
 from jobtrail.database.tables import jobs as job_table
@@ -238,7 +238,7 @@ class Machine(RuleBasedStateMachine):
         ended = self.asking(claim) if how == "asked" else ENDS.get(how, ENDS["returned"])
         move = ends.decide(subject, ended, ends.NO_ITEMS, POLICY, now)
         if how == FOLLOWS and move.settles:
-            one = successor(Next(self.jobs.tasks.get("requeue"), NOTHING), Before(), self.jobs.settings)
+            one = successor(SuccessorRequest(self.jobs.tasks.get("requeue"), NOTHING), Predecessor(), self.jobs.settings)
             move = replace(move, follow=(one.to_plain(),))
         ledgers = {claim.id: (claim.ledger, None)}
         if not self.apply(move, ledgers=ledgers):
@@ -418,7 +418,7 @@ def check_row(row, rows, before):
 
 
 def check_trail(row, trail):
-    """The lines, one after the other, lead from pending to where the row stands."""
+    """The lines, one after the other, are a path through the table of transitions, from pending to the row's state."""
     at = "pending"
     for event in trail:
         if event.to_status is None or event.name == "refused":
@@ -426,11 +426,13 @@ def check_trail(row, trail):
         left = event.from_status
         if at == "pending" and left == "running":
             at = "running"  # a claim has no line
-        known = left == at or (event.name == "finished" and at in {"running", "cancelling"})
-        assert known, f"'{event.name}' left {left}, but the trail stood at {at}"
+        assert left == at, f"'{event.name}' left {left}, but the trail stood at {at}"
+        sources, targets = transitions.TABLE[event.name]
+        assert left in sources, f"'{event.name}' may not leave {left}"
+        assert event.to_status in targets, f"'{event.name}' may not lead to {event.to_status}"
         at = event.to_status
-    if row.status is Status.COMPLETED and at in {"pending", "running", "cancelling"}:
-        return  # a plain success has no line
+    if row.status is Status.COMPLETED and at in {"pending", "running"}:
+        return  # a success that nobody had asked to stop has no line
     assert row.status == at or (at, row.status) == ("pending", "running"), f"the trail ends at {at}, the row at {row.status}"
 
 

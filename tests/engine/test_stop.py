@@ -20,6 +20,7 @@ from jobtrail.database.tables import jobs as table
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
 from jobtrail.worker import slots
+from jobtrail.worker import turns as turns_module
 from jobtrail.worker import worker as module
 
 LONG = 30.0
@@ -364,9 +365,9 @@ async def test_a_cancel_that_the_worker_was_not_told_of_wins_over_a_limit(make_j
 
     job = sleeps.enqueue()
     async with working(jobs) as worker:
-        worker._orders_at = time.monotonic()
+        worker.turns._looked_for_stops_at = time.monotonic()
         await soon("it runs", lambda: begun)
-        worker._orders_due = lambda: False
+        worker.turns._look_for_stops_due = lambda: False
         job.cancel("mine", actor="ann")
         await soon("it has ended", lambda: status(job) in FINAL)
     assert (status(job), begun) == ("cancelled", [1])
@@ -510,8 +511,8 @@ async def test_a_turn_that_fails_unexpectedly_does_not_end_the_worker(make_jobs,
             raise ZeroDivisionError("a bad row")
         return plain(self, *args, **rest)
 
-    plain = module.Worker._write_turn
-    monkeypatch.setattr(module.Worker, "_write_turn", once)
+    plain = turns_module.Turns._transaction
+    monkeypatch.setattr(turns_module.Turns, "_transaction", once)
     async with working(jobs):
         job = work.enqueue()
         await soon("it was done in spite of it", lambda: status(job) == "completed")
@@ -530,7 +531,7 @@ async def test_a_tick_that_fails_is_followed_by_the_next(make_jobs, monkeypatch)
             if len(ticks) == 1:
                 raise OSError("no more processes")
 
-        worker.life.tick = tick
+        worker.session.tick = tick
         await soon("it ticks on", lambda: len(ticks) > 3)
 
 

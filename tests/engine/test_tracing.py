@@ -19,8 +19,8 @@ from trails import QUICK
 
 from jobtrail import AlreadyActive, AsyncContext, Context, InvalidOption, JobTrail, Partial, RetryableError
 from jobtrail.commands.job_fields import stored_row
+from jobtrail.integrations.opentelemetry import tracing_middleware
 from jobtrail.testing import drain
-from jobtrail.worker.tracing import tracing_middleware
 
 AT_ONCE = {"attempts": 2, "wait": {"kind": "fixed", "seconds": 0}}
 

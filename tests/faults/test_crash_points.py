@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,6 @@ from fleet import Fleet, check, fleet
 
 from jobtrail.errors import InvalidOption
 from jobtrail.testing import crash, recover
-from jobtrail.worker import fault_injection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ def test_a_point_that_is_not_reached(one: Fleet) -> None:
         crash(one.jobs, app="works:jobs", at="item:3", environment=environment)
 
 
-@ON_SQLITE
-def test_a_worker_without_the_variable_has_no_points(one: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(fault_injection.VARIABLE, raising=False)
-    assert one.jobs.worker(beat=None).points is None
+def test_a_worker_in_production_knows_no_points() -> None:
+    code = "import jobtrail.cli.operate.worker, jobtrail.worker.worker, sys; print('jobtrail.testing' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False"]

@@ -281,8 +281,8 @@ async def test_the_life_of_a_worker_shows_the_scheduler_among_its_loops(make_job
     jobs = make_jobs()
     worker_ = jobs.worker()
     async with jobs.service.running(worker_):
-        await wait_for("it has turned", lambda: [one for one in worker_.life.health() if one.name == "scheduler"])
-        (health,) = [one for one in worker_.life.health() if one.name == "scheduler"]
+        await wait_for("it has turned", lambda: [one for one in worker_.session.health() if one.name == "scheduler"])
+        (health,) = [one for one in worker_.session.health() if one.name == "scheduler"]
         assert (health.failing, health.late) == (None, False)
 
 

@@ -29,7 +29,7 @@ from jobtrail.store.search.grammar import ID
 from jobtrail.store.workers import ALIVE
 
 from .rerun import RETRYABLE
-from .submit import Using
+from .using import Using
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,7 +13,8 @@ from jobtrail.store import successors
 
 from . import submit
 from .job_handle import WAIT_POLL, Job
-from .successors import Before, Next, successor
+from .submit import successor
+from .using import Predecessor, SuccessorRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -102,7 +103,7 @@ class Group:
 def open_group(
     service: Service,
     members: Iterable[tuple[BoundTask, Mapping[str, Any]]],
-    following: Next | None,
+    following: SuccessorRequest | None,
     *,
     name: str | None = None,
     actor: str | None = None,
@@ -113,7 +114,7 @@ def open_group(
     """
     service.make_ready()
     prepared = [service._prepare(*task.submission(args)) for task, args in members]
-    then = (successor(following, Before(), service.settings),) if following is not None else ()
+    then = (successor(following, Predecessor(), service.settings),) if following is not None else ()
     group, store = new_id(), service.store
     service._patiently(lambda: store.write(partial(_open, store, group, prepared, then, name, actor)))
     return Group(store, group)

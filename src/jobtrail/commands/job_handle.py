@@ -15,7 +15,8 @@ from jobtrail.store import successors as successor_rows
 
 from . import rerun
 from .job_fields import JobFields
-from .successors import Before, Next, successor
+from .submit import successor
+from .using import Predecessor, SuccessorRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
     from jobtrail.store import Store
 
-    from .submit import Using
+    from .using import Using
 
 WAIT_POLL = 0.05  # seconds
 
@@ -338,7 +339,7 @@ class Job(JobFields):
             NotFound: If this job does not exist.
         """
         row = self._read()
-        one = successor(Next(*task._to_follow(), params, **options), Before(row.source, row.period), task._submitter.settings)
+        one = successor(SuccessorRequest(*task._to_follow(), params, **options), Predecessor(row.source, row.period), task._submitter.settings)
 
         def operation(conn: Connection) -> Any:
             self._store.wake.need()

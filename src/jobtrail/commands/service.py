@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
 
-    from .submit import Prepared, Using
+    from .submit import Prepared
+    from .using import Using
 
 T = TypeVar("T")
 

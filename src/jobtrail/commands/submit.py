@@ -12,77 +12,41 @@ from functools import lru_cache
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import AlreadyActive, AlreadyDone, IdempotencyConflict, InvalidOption, StoreUnavailable
+from jobtrail.errors import (
+    AlreadyActive,
+    AlreadyDone,
+    IdempotencyConflict,
+    InvalidArguments,
+    InvalidOption,
+    StoreUnavailable,
+)
 from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import FileInput, NewJob
 from jobtrail.job.period import Period, in_our_time
 from jobtrail.job.retry import coerce_retry
+from jobtrail.job.successor import Successor, ends_option, when_option
 from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, seconds_option
 from jobtrail.job.unit import unit_of
 from jobtrail.store.submissions import PLAIN, Rules
 
 from . import input_files
+from .using import INHERIT, NOTHING, Predecessor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jobtrail.config import Settings
     from jobtrail.job.model import Submitted
-    from jobtrail.job.successor import Successor
     from jobtrail.job.task import Task
 
-    from .successors import Next
+    from .using import SuccessorRequest, Using
 
 # What a job carries on of the trace that it is submitted in; set by `tracing`, or nobody.
 carried: ContextVar[dict[str, str] | None] = ContextVar("jobtrail_carried", default=None)
 IF_ACTIVE = ("same", "raise", "queue")
 IF_DONE = ("run", "skip", "raise")
-
-
-@dataclass(frozen=True, slots=True)
-class Using:
-    """What `Task.using` may say about a job; None means "as the task says".
-
-    source, period or file: the identity of the work. run_at (aware) or delay (seconds or timedelta): not before.
-    priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown. parent: the id of
-    the job that this one comes from; root: the first of that line (default: the parent). then: see `BoundTask.then`.
-    """
-
-    source: str | None = None
-    period: Any = None
-    file: Any = None
-    labels: Mapping[str, str] | None = None
-    context: Mapping[str, Any] | None = None
-    run_at: datetime | None = None
-    delay: Any = None
-    priority: int | None = None
-    queue: str | None = None
-    retry: Any = None
-    timeout: Any = None
-    idempotency_key: str | None = None
-    idempotency: str | None = None
-    window: timedelta | None = None
-    if_active: str = "same"
-    if_done: str = "run"
-    connection: Any = None
-    actor: str | None = None
-    reason: str | None = None
-    parent: str | None = None
-    root: str | None = None
-    then: tuple[Next, ...] = ()
-
-    def with_options(self, **options: Any) -> Using:
-        """A copy with more said.
-
-        Raises: InvalidOption for a word that there is not.
-        """
-        known = {f.name for f in fields(self)}
-        unknown = sorted(set(options) - known)
-        if unknown:
-            message = f"using() knows no '{unknown[0]}'; it knows: {', '.join(sorted(known))}"
-            raise InvalidOption(message)
-        return replace(self, **options)
+# What a successor cannot be told: it comes from the end of the job before it.
+_NOT_FOR_SUCCESSORS = ("run_at", "delay", "connection", "idempotency_key", "idempotency", "window", "parent", "root")
+_LEFT_OUT = {"id", "run_at", "parent", "root", "submitter", "followed", "reason"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +56,6 @@ class Prepared:
     new: NewJob
     rules: Rules
     plain: bool
-
-
-NOTHING = Using()
 
 
 def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, now: datetime, submitter: str) -> Prepared:
@@ -143,9 +104,65 @@ def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, 
 def _following(using: Using, new: NewJob, settings: Settings) -> tuple[Successor, ...]:
     if not using.then:
         return ()
-    from .successors import Before, successor
+    return tuple(successor(one, Predecessor(new.source, new.period), settings) for one in using.then)
 
-    return tuple(successor(one, Before(new.source, new.period), settings) for one in using.then)
+
+def successor(following: SuccessorRequest, before: Predecessor, settings: Settings) -> Successor:
+    """Check a successor and make what is stored of it. Blocking where there is a file, which is read and hashed here.
+
+    Raises:
+        UsageError: (a subclass) if the successor could not be submitted.
+
+    """
+    ends = ends_option(following.on)
+    wait, at = when_option(following.when)
+    using = _using(following, before)
+    prepared = prepare(following.task, _arguments(following), using, settings, datetime.now(UTC), "")
+    new = {
+        f.name: getattr(prepared.new, f.name)
+        for f in fields(NewJob)
+        if f.name not in _LEFT_OUT and getattr(prepared.new, f.name) is not None
+    }
+    mine = Predecessor(prepared.new.source, prepared.new.period)
+    return Successor(
+        id=new_id(),
+        ends=ends,
+        new={**new, "id": ""},
+        wait=wait,
+        at=at,
+        if_active="queue" if using.if_active == "same" else using.if_active,
+        if_done=using.if_done,
+        result_as=following.result_as,
+        next=tuple(successor(one, mine, settings) for one in following.using.then),
+    )
+
+
+def _arguments(following: SuccessorRequest) -> dict[str, Any]:
+    """With a stand-in for the result that will be put in, so that the signature is checked whole."""
+    signature, name = following.task.signature, following.task.name
+    params = dict(following.params or {})
+    if following.result_as is None:
+        return signature.bind(name, (), params)
+    if following.result_as in params:
+        message = f"the argument '{following.result_as}' of {name} is to be the result, so it cannot be given"
+        raise InvalidArguments(message)
+    return signature.bind(name, (), {**params, following.result_as: None})
+
+
+def _using(following: SuccessorRequest, before: Predecessor) -> Using:
+    using = following.using
+    for word in _NOT_FOR_SUCCESSORS:
+        if getattr(using, word) is not None:
+            message = f"a successor cannot be told {word}=: it comes when the job before it ends (when= says how much later)"
+            raise InvalidOption(message)
+    file = following.file if following.file is not None else using.file
+    source = following.source if following.source is not INHERIT else using.source or before.source
+    period: Any = following.period
+    if period is INHERIT:
+        period = using.period or (None if file is not None else before.period)
+    return replace(
+        using, source=source, period=period, file=file.path if isinstance(file, FileInput) else file, then=()
+    )
 
 
 def _template(task: Task, submitter: str, args: str) -> NewJob:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .submit import NOTHING, Using
-from .successors import INHERIT, Next
+from .using import INHERIT, NOTHING, SuccessorRequest, Using
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -113,7 +112,7 @@ class BoundTask:
         Returns:
             A new `BoundTask`; this one does not change.
         """
-        following = Next(*task._to_follow(), params, on, when, source, period, file, result_as)
+        following = SuccessorRequest(*task._to_follow(), params, on, when, source, period, file, result_as)
         return BoundTask(self.task, self._submitter, replace(self._using, then=(*self._using.then, following)))
 
     def enqueue(self, *args: Any, **kwargs: Any) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass, field
 from datetime import datetime
 from json import dumps
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,6 +50,19 @@ COPY_FROM = 8  # rows; below this a plain INSERT is as fast as COPY
 _by_id = operator.itemgetter(0)
 
 
+@dataclass(slots=True)
+class Moved:
+    """The answer of a guarded update: ids of the rows that moved.
+
+    ``followed``: successors wait for the end of these. ``stopping``: these were asked to stop, so that a row which left
+    running or cancelling left cancelling.
+    """
+
+    ids: set[str] = field(default_factory=set)
+    followed: set[str] = field(default_factory=set)
+    stopping: set[str] = field(default_factory=set)
+
+
 class Dialect(Protocol):
     """The statements of one database."""
 
@@ -91,10 +105,10 @@ class Dialect(Protocol):
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> dict[str, bool]:
+    ) -> Moved:
         """The guarded update: ``rows`` are (id, run_no, *columns).
 
-        Returns the ids that moved, each with: does somebody wait for its end?
+        Returns: what moved. ``stopping`` tells which state a row left where ``leaves`` has both running and cancelling.
         """
 
 
@@ -171,14 +185,14 @@ class Sqlite:
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> dict[str, bool]:
+    ) -> Moved:
         """Run the statement for all rows; only when some did not move is it run again, row by row."""
         sql = self._update(tuple(columns), tuple(leaves), to)
         changed_values = _with_micros(tables.jobs, columns, [row[2:] for row in rows])
         values = [(*new, row[0], row[1]) for new, row in zip(changed_values, rows, strict=True)]
         if len(rows) == 1:
             moved = conn.exec_driver_sql(sql, values[0]).rowcount == 1
-            return self._followed(conn, {rows[0][0]}) if moved else {}
+            return self._moved(conn, {rows[0][0]} if moved else set())
         conn.exec_driver_sql("SAVEPOINT moves")
         moved_ids = {row[0] for row in rows}
         if conn.exec_driver_sql(sql, values).rowcount != len(rows):
@@ -186,13 +200,18 @@ class Sqlite:
             conn.exec_driver_sql("ROLLBACK TO moves")
             moved_ids = {value[-2] for value in values if conn.exec_driver_sql(sql, value).rowcount == 1}
         conn.exec_driver_sql("RELEASE moves")
-        return self._followed(conn, moved_ids)
+        return self._moved(conn, moved_ids)
 
-    def _followed(self, conn: Connection, ids: set[str]) -> dict[str, bool]:
-        found = conn.exec_driver_sql(self._FOLLOWED, (dumps(sorted(ids)),)).all()
-        return {**dict.fromkeys(ids, False), **{row[0]: True for row in found}}
+    def _moved(self, conn: Connection, ids: set[str]) -> Moved:
+        if not ids:
+            return Moved()
+        found = conn.exec_driver_sql(self._ABOUT_MOVED, (dumps(sorted(ids)),)).all()
+        return Moved(ids, {row[0] for row in found if row[1]}, {row[0] for row in found if row[2]})
 
-    _FOLLOWED = f"SELECT id FROM {JOBS} WHERE id IN (SELECT value FROM json_each(?)) AND followed"  # noqa: S608
+    _ABOUT_MOVED = (
+        f"SELECT id, followed, stop_cause IS NOT NULL FROM {JOBS} "  # noqa: S608
+        "WHERE id IN (SELECT value FROM json_each(?)) AND (followed OR stop_cause IS NOT NULL)"
+    )
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str) -> str:
         key = (columns, leaves, to)
@@ -354,7 +373,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         leaves: Sequence[str],
         to: str,
         rows: Sequence[tuple[Any, ...]],
-    ) -> dict[str, bool]:
+    ) -> Moved:
         """All rows in one statement, joined by primary key.
 
         The guard compares an expression, not the column: a plain ``status = 'running'`` lures the planner to
@@ -371,8 +390,15 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         sql = self._update(tuple(columns), tuple(leaves), to, same)
         constants = [column[0] for column, alike in zip(values, same, strict=True) if alike]
         varying = [column for column, alike in zip(values, same, strict=True) if not alike]
-        found = conn.exec_driver_sql(sql, (*constants, arrays[0], arrays[1], *varying)).all()
-        return {str(row[0]): row[1] for row in found}
+        moved = Moved()
+        for job_id, followed, stopping in conn.exec_driver_sql(sql, (*constants, arrays[0], arrays[1], *varying)):
+            text = str(job_id)
+            moved.ids.add(text)
+            if followed:
+                moved.followed.add(text)
+            if stopping:
+                moved.stopping.add(text)
+        return moved
 
     def _update(self, columns: tuple[str, ...], leaves: tuple[str, ...], to: str, same: tuple[bool, ...]) -> str:
         key = (columns, leaves, to, same)
@@ -389,7 +415,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
             sql = (
                 f"UPDATE {JOBS} AS job SET status = '{to}'{changes} FROM unnest({arrays}) AS new({names}) "  # noqa: S608
                 f"WHERE job.id = new.id AND job.run_no = new.run_no AND (job.status || '') IN ({states}) "
-                "RETURNING job.id, job.followed"
+                "RETURNING job.id, job.followed, job.stop_cause IS NOT NULL"
             )
             self._statements[key] = sql
         return sql

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from jobtrail.queries.statistics import Standing
     from jobtrail.store import Store
-    from jobtrail.worker.middleware import CallNext, Middleware
-    from jobtrail.worker.run import Run
+    from jobtrail.worker.middleware import Middleware
+    from jobtrail.worker.run import CallNext, Run
 
 WAIT_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)  # seconds
 RUN_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400)  # seconds

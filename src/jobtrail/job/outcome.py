@@ -1,8 +1,12 @@
-"""What the end of a body means: from what was returned or raised to the one move that is written."""
+"""What the end of a body means: from what it returned or raised to the move that is written.
+
+All of it is decided here, without I/O and before the transaction: `decide` gives the move for the state in which the
+worker believes the job to be, `decide_instead` the ones for a job that was asked to stop without the worker's knowledge.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -91,78 +95,106 @@ class HandedBack:
     reason: str
 
 
-Ended = Returned | Raised | SnoozeAsked | Asked | NotKnownHere | HandedBack
+BodyOutcome = Returned | Raised | SnoozeAsked | Asked | NotKnownHere | HandedBack
 
 
-def decide(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datetime) -> Move:
-    """The move that writes this end. ``job.stop_cause`` is set where the job had been asked to stop.
+def decide(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry, now: datetime) -> Move:
+    """Decide the move that writes this outcome; ``job.stop_cause`` is set where the job was asked to stop.
 
-    The order of the questions is the rule: a body that finished first counts, whatever was asked of it
-    (DESIGN, states: cancelling); a cancel beats a retry, a question and a hand-back.
+    The order of the tests is the rule: a body that finished first counts, whatever was asked of it; a cancel wins
+    over a retry, a question and a hand-back.
     """
-    if isinstance(ended, Returned):
+    if isinstance(outcome, Returned):
         if job.stop_cause == StopCause.CANCEL and job.stop_noticed:
-            return transitions.stopped_by_cancel(job, now, result=ended.result, note=ended.note, counts=_counts(ledger))
-        return _returned(job, ended, ledger, policy, now)
+            return transitions.stopped_by_cancel(job, now, result=outcome.result, note=outcome.note, counts=_counts(ledger))
+        return _returned(job, outcome, ledger, policy, now)
     if job.stop_cause == StopCause.CANCEL:
-        return transitions.stopped_by_cancel(job, now, note=_text_of(ended), counts=_counts(ledger))
-    if isinstance(ended, Raised):
-        return _raised(job, ended, ledger, policy, now)
+        return transitions.stopped_by_cancel(job, now, note=_text_of(outcome), counts=_counts(ledger))
+    if isinstance(outcome, Raised):
+        return _raised(job, outcome, ledger, policy, now)
     if job.stop_cause is not None:
-        return _given_up(job, ended, ledger, policy, now)
-    if isinstance(ended, SnoozeAsked):
-        return transitions.snoozed(job, now + timedelta(seconds=ended.seconds), reason=ended.reason)
-    if isinstance(ended, Asked):
-        return transitions.asked(job, ended.question)
-    if isinstance(ended, NotKnownHere):
-        return _not_known(job, ended, now)
-    return _handed_back(job, ended, policy, now)
+        return _given_up(job, outcome, ledger, policy, now)
+    if isinstance(outcome, SnoozeAsked):
+        return transitions.snoozed(job, now + timedelta(seconds=outcome.seconds), reason=outcome.reason)
+    if isinstance(outcome, Asked):
+        return transitions.asked(job, outcome.question)
+    if isinstance(outcome, NotKnownHere):
+        return _not_known(job, outcome, now)
+    return _handed_back(job, outcome, policy, now)
 
 
-def _returned(job: Subject, ended: Returned, ledger: Ledger, policy: Retry, now: datetime) -> Move:
+def decide_instead(
+    move: Move, job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry, now: datetime
+) -> dict[str, Move]:
+    """Decide the moves that take the place of ``move`` where the job turns out to have been asked to stop.
+
+    Args:
+        move: what `decide` gave for the same arguments.
+        job: as for `decide`.
+        outcome: as for `decide`.
+        ledger: as for `decide`.
+        policy: as for `decide`.
+        now: as for `decide`.
+
+    Returns:
+        A move by stop cause: for a stop at a limit, the one for a cancel, which wins; for a move that leaves only
+        running, one for each cause; for any other move, none.
+
+    """
+    causes = tuple(StopCause)
+    if move.name == "stopped" and move.to is not Status.CANCELLED:
+        causes = (StopCause.CANCEL,)
+    elif Status.CANCELLING in move.leaves:
+        return {}
+    return {
+        cause.value: decide(replace(job, stop_cause=cause.value), outcome, ledger, policy, now) for cause in causes
+    }
+
+
+def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     to, note = Status.COMPLETED, None
     if ledger.has_items:
         status, note = outcome_of(
             ledger.counts, unreached=ledger.unreached, stopped_reason=ledger.stopped_reason, has_items=True
         )
         to = Status(status)
-    if ended.partial and to is Status.COMPLETED:
-        to, note = Status.PARTIAL, ended.partial_reason or note
-    note = "; ".join(part for part in (note, ended.note) if part) or None
+    if outcome.partial and to is Status.COMPLETED:
+        to, note = Status.PARTIAL, outcome.partial_reason or note
+    note = "; ".join(part for part in (note, outcome.note) if part) or None
     may_repeat = job.stop_cause is None and policy.on_partial
     if to is Status.PARTIAL and may_repeat and policy.next_attempt_allowed(job.attempt, job.max_attempts):
         delay, _ = policy.delay(job.attempt, None)
         reason = f"partial: {note}" if note else "partial"
         return transitions.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
-    return transitions.finished(job, now, to, result=ended.result, note=note, counts=_counts(ledger))
+    return transitions.finished(job, now, to, result=outcome.result, note=note, counts=_counts(ledger))
 
 
-def _raised(job: Subject, ended: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:
-    again = ended.retry and policy.next_attempt_allowed(job.attempt, job.max_attempts)
-    retry_at = now + timedelta(seconds=ended.delay) if again else None
-    reason = ended.summary if ended.warning is None else f"{ended.summary} ({ended.warning})"
+def _raised(job: Subject, outcome: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:
+    again = outcome.retry and policy.next_attempt_allowed(job.attempt, job.max_attempts)
+    retry_at = now + timedelta(seconds=outcome.delay) if again else None
+    reason = outcome.summary if outcome.warning is None else f"{outcome.summary} ({outcome.warning})"
     if job.stop_cause is not None:
         return transitions.stopped_by_limit(
-            job, now, error=ended.error, fingerprint=ended.fingerprint, retry_at=retry_at, reason=reason,
+            job, now, error=outcome.error, fingerprint=outcome.fingerprint, retry_at=retry_at, reason=reason,
             counts=_counts(ledger),
         )  # fmt: skip
     if retry_at is not None:
-        return transitions.retry_planned(job, retry_at, reason=reason, error=ended.error, fingerprint=ended.fingerprint)
+        return transitions.retry_planned(job, retry_at, reason=reason, error=outcome.error, fingerprint=outcome.fingerprint)
     return transitions.finished(
         job,
         now,
         Status.FAILED,
-        error=ended.error,
-        fingerprint=ended.fingerprint,
+        error=outcome.error,
+        fingerprint=outcome.fingerprint,
         counts=_counts(ledger),
-        reason=ended.summary,
-        note=ended.warning,
+        reason=outcome.summary,
+        note=outcome.warning,
     )
 
 
-def _given_up(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: datetime) -> Move:
+def _given_up(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     """The body had been over its limit and now wants, or has, to run again: as the policy allows."""
-    seconds = ended.seconds if isinstance(ended, SnoozeAsked) else 0.0
+    seconds = outcome.seconds if isinstance(outcome, SnoozeAsked) else 0.0
     again = policy.next_attempt_allowed(job.attempt, job.max_attempts)
     failure = describe(TimeoutError(f"stopped by its {job.stop_cause} limit"))
     return transitions.stopped_by_limit(
@@ -176,28 +208,28 @@ def _given_up(job: Subject, ended: Ended, ledger: Ledger, policy: Retry, now: da
     )
 
 
-def _handed_back(job: Subject, ended: HandedBack, policy: Retry, now: datetime) -> Move:
+def _handed_back(job: Subject, outcome: HandedBack, policy: Retry, now: datetime) -> Move:
     """Free of charge a hundred times; after that a hand-back is an attempt like any other."""
     free = job.hand_backs < transitions.FREE_HAND_BACKS
     if free or policy.next_attempt_allowed(job.attempt, job.max_attempts):
-        return transitions.handed_back(job, now, reason=ended.reason)
-    failure = describe(RuntimeError(f"handed back {job.hand_backs} times: {ended.reason}"))
+        return transitions.handed_back(job, now, reason=outcome.reason)
+    failure = describe(RuntimeError(f"handed back {job.hand_backs} times: {outcome.reason}"))
     return transitions.finished(
-        job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=ended.reason
+        job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=outcome.reason
     )
 
 
-def _not_known(job: Subject, ended: NotKnownHere, now: datetime) -> Move:
-    if ended.final:
+def _not_known(job: Subject, outcome: NotKnownHere, now: datetime) -> Move:
+    if outcome.final:
         return transitions.finished(
-            job, now, Status.FAILED, error=ended.error, fingerprint=ended.fingerprint, reason="unknown task"
+            job, now, Status.FAILED, error=outcome.error, fingerprint=outcome.fingerprint, reason="unknown task"
         )
-    return transitions.put_back(job, now + timedelta(seconds=ended.delay), reason="unknown task here")
+    return transitions.put_back(job, now + timedelta(seconds=outcome.delay), reason="unknown task here")
 
 
 def _counts(ledger: Ledger) -> tuple[int, int, int] | None:
     return (ledger.own.ok, ledger.own.failed, ledger.own.skipped) if ledger.has_items else None
 
 
-def _text_of(ended: Ended) -> str | None:
-    return ended.summary if isinstance(ended, Raised) else None
+def _text_of(outcome: BodyOutcome) -> str | None:
+    return outcome.summary if isinstance(outcome, Raised) else None

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from .model import JobRow
+
 S = Status
 FREE_HAND_BACKS = 100
 WORKER, UPKEEP = "worker", "upkeep"
@@ -102,6 +104,25 @@ class Subject:
     put_backs: int = 0
     strikes: int = 0
     suspect: bool = False
+
+    @classmethod
+    def of(cls, row: JobRow) -> Subject:
+        """The job of a row that was read."""
+        return cls(
+            id=row.id,
+            run_no=row.run_no,
+            attempt=row.attempt,
+            status=row.status,
+            unit=row.unit,
+            max_attempts=row.max_attempts,
+            stop_cause=row.stop_cause,
+            started_at=row.started_at,
+            worker=row.worker,
+            hand_backs=row.hand_backs,
+            put_backs=row.put_backs,
+            strikes=row.strikes,
+            suspect=row.suspect,
+        )
 
 
 def check_legal(name: str, leaves: Iterable[Status], to: Status) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar, overload
 
-from jobtrail.commands.submit import NOTHING, Using
 from jobtrail.commands.task_handle import BoundTask
+from jobtrail.commands.using import NOTHING, Using
 from jobtrail.config import Settings
 from jobtrail.errors import InvalidOption, UsageError
 from jobtrail.job.task import Task, Tasks, choice_option, name_option

@@ -1,4 +1,4 @@
-"""Chores: the loops of a worker, each a thread around one method, that do not die in silence."""
+"""Background loops: threads around one method each, which go on after a failure and report their health."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("jobtrail.worker")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a chore stands: seconds since its last completed pass, what its last failure was, and whether it is late."""
+    """The health of a background loop: seconds since its last completed pass, what its last failure was, and whether it is late."""
 
     name: str
     since_last_pass: float
@@ -25,11 +25,11 @@ class Health:
     late: bool
 
 
-class Chore:
+class BackgroundLoop:
     """Repeats ``turn`` every ``interval`` seconds, or sooner when woken.
 
     A turn that raises is logged once for each new reason and repeated with a growing pause; whatever it
-    raises, the chore goes on until it is stopped.
+    raises, the loop goes on until it is stopped.
     """
 
     def __init__(self, name: str, turn: Callable[[], Any], interval: float, *, late_after: float | None = None) -> None:

@@ -25,7 +25,7 @@ from jobtrail.database.wakeup import DEAD
 from jobtrail.errors import StoreUnavailable
 from jobtrail.store import Store, jobs, runs, workers
 
-from .background_loop import Chore
+from .background_loop import BackgroundLoop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Beat(Protocol):
         """End; nothing is said about the worker."""
 
     def health(self) -> Health | None:
-        """How the beat stands, where it is a chore of this process."""
+        """How the beat stands, where it is a loop of this process."""
 
 
 class Row:
@@ -107,7 +107,7 @@ class ThreadBeat:
         self._interval = interval
         self._worker = ""
         self._written_at = float("-inf")
-        self._chore: Chore | None = None
+        self._loop: BackgroundLoop | None = None
         self._conn: Connection | None = None
         self._row = Row(store, interval)
 
@@ -116,9 +116,9 @@ class ThreadBeat:
         self._worker = worker
         self._row = Row(self._store, self._interval)
         self._written_at = time.monotonic()
-        if self._chore is None:
-            self._chore = Chore("beat", self._turn, self._interval)
-            self._chore.start()
+        if self._loop is None:
+            self._loop = BackgroundLoop("beat", self._turn, self._interval)
+            self._loop.start()
 
     def _turn(self) -> None:
         try:
@@ -141,8 +141,8 @@ class ThreadBeat:
 
     def stop(self) -> None:
         """End the thread."""
-        if self._chore is not None:
-            self._chore.stop()
+        if self._loop is not None:
+            self._loop.stop()
         self._drop()
 
     def _drop(self) -> None:
@@ -153,7 +153,7 @@ class ThreadBeat:
 
     def health(self) -> Health | None:
         """How the thread stands."""
-        return self._chore.health() if self._chore is not None else None
+        return self._loop.health() if self._loop is not None else None
 
 
 class ChildBeat:
@@ -217,7 +217,7 @@ class ChildBeat:
             process.wait()
 
     def health(self) -> Health | None:
-        """It is no chore of this process."""
+        """It is no background loop of this process."""
         return None
 
     def _say(self, line: str) -> None:

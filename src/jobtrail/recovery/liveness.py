@@ -1,4 +1,4 @@
-"""Who is dead, judged by beat numbers and the observer's own monotonic clock; wall clocks have no say."""
+"""Which workers are dead, judged by beat numbers and the observer's own monotonic clock, never by wall clocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """A worker's life as the store shows it."""
+class LifeSign:
+    """A living worker as the store shows it: its beat number, and what identifies its process on its host."""
 
     worker: str
     beat: int
@@ -22,34 +22,41 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the observer stands, to be compared with where a worker lived."""
+class HostIdentity:
+    """The host of the observer, to be compared with a worker's."""
 
     boot: str | None
     pid_namespace: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A dead worker, the beat it was last seen at, and how that is known."""
+class DeathVerdict:
+    """A worker that is dead, the beat number that was judged, and the reason in words."""
 
     worker: str
     beat: int
     how: str
 
 
-class Deaths:
-    """Remembers when each beat number was last seen to change.
+class Liveness:
+    """Remembers when each worker's beat number was last seen to change.
 
-    A worker is dead when its number has stood for ``silent_after`` seconds during which the observer's own
-    beats were written and it looked at least every ``longest_gap`` seconds, or at once when the operating
-    system of the same host proves it.
+    A worker is dead when its number has not changed for ``silent_after`` seconds, during which the observer's own beats
+    were written and it looked at least every ``longest_gap`` seconds; or at once where the operating system of the same
+    host proves that the process is gone.
+
+    Args:
+        silent_after: seconds without a change after which a worker is dead.
+        place: the observer's host.
+        process_start: gives the start time of a process of this host by its pid, None where there is none.
+        longest_gap: seconds between two looks after which the observer must watch anew; half of ``silent_after`` by default.
+
     """
 
     def __init__(
         self,
         silent_after: float,
-        place: Place,
+        place: HostIdentity,
         process_start: Callable[[int], str | None],
         *,
         longest_gap: float | None = None,
@@ -62,25 +69,25 @@ class Deaths:
         self._judged_at: float | None = None
 
     def blind(self) -> None:
-        """The observer's own beats are not written: what it saw says nothing, and it must watch anew."""
+        """Forget what was seen: the observer's own beats were not written, so it must watch anew."""
         self._seen.clear()
 
-    def judge(self, signs: Iterable[Sign], monotonic: float) -> list[Verdict]:
-        """The workers that are dead now."""
+    def judge(self, signs: Iterable[LifeSign], monotonic: float) -> list[DeathVerdict]:
+        """Judge all living workers at a moment of the monotonic clock, in seconds; the dead ones are returned."""
         if self._judged_at is not None and monotonic - self._judged_at > self._longest_gap:
-            self.blind()  # it has not looked for long: it was stopped itself, and so may the others have been
+            self.blind()  # the observer has not looked for long: it was stopped itself, and so may the others have been
         self._judged_at = monotonic
         found = list(signs)
         verdicts = []
         for sign in found:
             how = self._proof(sign) or self._silence(sign, monotonic)
             if how is not None:
-                verdicts.append(Verdict(sign.worker, sign.beat, how))
+                verdicts.append(DeathVerdict(sign.worker, sign.beat, how))
         alive = {sign.worker for sign in found}
         self._seen = {worker: seen for worker, seen in self._seen.items() if worker in alive}
         return verdicts
 
-    def _silence(self, sign: Sign, monotonic: float) -> str | None:
+    def _silence(self, sign: LifeSign, monotonic: float) -> str | None:
         beat, since = self._seen.get(sign.worker, (None, monotonic))
         if beat != sign.beat:
             self._seen[sign.worker] = (sign.beat, monotonic)
@@ -90,8 +97,8 @@ class Deaths:
             return None
         return f"its worker was silent for {silent:.0f} s"
 
-    def _proof(self, sign: Sign) -> str | None:
-        """In containers everybody is pid 1, so boot, namespace, pid and start time speak only together."""
+    def _proof(self, sign: LifeSign) -> str | None:
+        """In containers every process is pid 1, so only boot, namespace, pid and start time together are proof."""
         here = self._place.boot is not None and sign.boot == self._place.boot
         same = here and self._place.pid_namespace is not None and sign.pid_namespace == self._place.pid_namespace
         if not same or sign.process_start is None:

@@ -6,9 +6,9 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
 from jobtrail.job.model import Status, StopCause
+from jobtrail.job.transitions import Subject
 from jobtrail.store import events, jobs, runs
 
 if TYPE_CHECKING:
@@ -54,5 +54,5 @@ class Overdue:
         dialect = self._store.dialect
         line = events.note(row.id, now, "stuck", run_no=row.run_no, actor=transitions.UPKEEP, reason=told)
         events.append(conn, dialect, [line])
-        move = transitions.stop_requested(subject(row), now, cause=cause, actor=transitions.UPKEEP, reason=f"{cause} limit")
+        move = transitions.stop_requested(Subject.of(row), now, cause=cause, actor=transitions.UPKEEP, reason=f"{cause} limit")
         return not jobs.apply(conn, dialect, [move], now)

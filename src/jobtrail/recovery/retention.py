@@ -1,6 +1,6 @@
-"""What may be forgotten: old jobs, uploads that nobody needs, workers of last week; once an hour, in every worker.
+"""Retention: removes old jobs, uploads that no job needs and workers of last week; once an hour, in every worker.
 
-A chore of its own, for a first pass over many old jobs takes long, and those that died must not wait for it.
+It is a background loop of its own, because a first pass over many old jobs takes long and recovery must not wait for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jobtrail.commands import uploads
 from jobtrail.store import retention, workers
 
-from .background_loop import Chore
+from .background_loop import BackgroundLoop
 
 if TYPE_CHECKING:
     from jobtrail.config import Settings
@@ -26,7 +26,7 @@ FIRST_AFTER = 60.0  # not in the first minute, when all processes start
 WORKERS_KEPT = timedelta(days=7)
 
 
-class Forgetting:
+class RetentionLoop:
     """Removes what the settings keep no longer, from `start` to `stop`."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
@@ -35,20 +35,20 @@ class Forgetting:
         self._due = time.monotonic() + FIRST_AFTER
         self._stopping = threading.Event()
         # A pass may take as long as there is something to remove; that it has not ended is no sign of trouble.
-        self._chore = Chore("retention", self.run_once, FIRST_AFTER, late_after=float("inf"))
+        self._loop = BackgroundLoop("retention", self.run_once, FIRST_AFTER, late_after=float("inf"))
 
     def start(self) -> None:
         """Begin."""
-        self._chore.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """End after the chunk at hand."""
         self._stopping.set()
-        self._chore.stop()
+        self._loop.stop()
 
     def health(self) -> Health:
         """How it stands."""
-        return self._chore.health()
+        return self._loop.health()
 
     def run_once(self, monotonic: float | None = None) -> bool:
         """A pass, where one is due; False where none is.

@@ -1,9 +1,8 @@
-"""Ends that could not be written because the store stayed away: kept in a local file until they are.
+"""The spool: files with ends of runs that the store did not take.
 
-They are written under the token of their run, so what was given away meanwhile is refused and nothing counts
-twice. A worker that lives keeps there what has waited for too long, beside its own memory, so that its death loses
-nothing; whoever finds it dead on the same machine writes them before its jobs are given to others. The files are
-readable by their owner only.
+A worker that lives keeps ends there that have waited for too long, beside its own memory, so that its death loses
+nothing; a worker that leaves puts its unwritten ends there. `end_writer.replay` writes them under the token of their
+run, so that an end whose job was given away meanwhile is refused. Only the owner can read the files.
 """
 
 from __future__ import annotations
@@ -16,35 +15,30 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status
 from jobtrail.job.transitions import Move
-from jobtrail.store import workers
+from jobtrail.recovery.run_end import RunEnd
 from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records
-from jobtrail.worker.settlement import Ended, bare, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
+    from collections.abc import Container, Sequence
 
     from jobtrail.store import Store
 
 _log = logging.getLogger("jobtrail.worker")
 _MOMENT = "$moment"
-MOST = 10_000  # ends in memory alone, however short they have waited
+MOST = 10_000  # ends that are held in memory alone, however short they have waited
 
 
 def folder_of(store: Store) -> Path:
-    """Beside a SQLite file; for PostgreSQL in the user's state folder, one for each database."""
+    """The spool's folder: beside a SQLite file; for PostgreSQL in the user's state folder, one for each database."""
     path = store.database.path
     if path is not None:
         return path.with_name(path.name + "-spool")
@@ -53,16 +47,29 @@ def folder_of(store: Store) -> Path:
     return state / "jobtrail" / "spool" / blake2b(address.encode(), digest_size=8).hexdigest()
 
 
-def keep(store: Store, ended: Sequence[Ended], name: str | None = None) -> Path | None:
-    """Put ends into a file; None where there are none. The file appears under its name only when it is whole."""
-    if not ended:
+def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None) -> Path | None:
+    """Write ends into a file; it appears under its name only when it is complete.
+
+    Args:
+        store: whose spool it is.
+        ends: what to keep, in this order.
+        name: the file's name without ``.jsonl``; a new id by default.
+
+    Returns:
+        The file; None where there are no ends.
+
+    Raises:
+        OSError: if the file cannot be written.
+
+    """
+    if not ends:
         return None
     folder = folder_of(store)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{name or new_id()}.jsonl"
     part = folder / f"{new_id()}.part"
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        for one in ended:
+        for one in ends:
             file.write(json.dumps(_plain(one), default=_tagged) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -70,146 +77,130 @@ def keep(store: Store, ended: Sequence[Ended], name: str | None = None) -> Path 
     return path
 
 
-class Waiting:
-    """The ends of one living worker that wait for the store: in its memory, and after a while in its file too."""
+def files(store: Store, *, besides: Container[str]) -> list[Path]:
+    """The files of the spool, oldest name first, but for those of the workers ``besides``."""
+    return [path for path in sorted(folder_of(store).glob("*.jsonl")) if path.stem not in besides]
+
+
+def read(path: Path) -> list[RunEnd]:
+    """The ends of a file; a line that cannot be read is logged and left out.
+
+    Raises:
+        OSError: if the file cannot be read, because another process has just written its ends, say.
+
+    """
+    ends = []
+    for line in path.read_text(encoding="ascii").splitlines():
+        try:
+            ends.append(_run_end(json.loads(line, object_hook=_untagged)))
+        except (ValueError, KeyError, TypeError):
+            _log.exception("a line of %s cannot be read; it is left out", path)
+    return ends
+
+
+def remove(path: Path) -> None:
+    """Remove a file whose ends are written, and the folder where it was the last."""
+    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()
+
+
+class SpoolCopy:
+    """The copy on disk of the ends that one living worker holds in memory because the store does not take them.
+
+    Args:
+        store: whose spool it is.
+        worker: the worker's id, which names the file.
+        after: seconds that ends wait in memory before they are copied.
+
+    """
 
     def __init__(self, store: Store, worker: str, after: float) -> None:
         self._store = store
         self._name = worker
         self._after = after
         self._since: float | None = None
-        self._kept: list[Move] = []
+        self._copied: list[Move] = []
 
-    def look(self, ended: Sequence[Ended]) -> bool:
-        """The store is away: keep these if they have waited for too long, or are too many; True where a file was written.
+    def update(self, ends: Sequence[RunEnd], *, at_once: bool = False) -> bool:
+        """Copy the unwritten ends if they have waited for too long, are too many, or ``at_once``. Blocking.
 
-        Blocking.
+        Returns:
+            Whether a file was written.
+
         """
-        moves = [one.move for one in ended]
+        moves = [one.move for one in ends]
         if self._since is None:
             self._since = time.monotonic() if moves else None
         late = self._since is not None and time.monotonic() - self._since >= self._after
-        if not moves or moves == self._kept or not (late or len(moves) >= MOST):
+        if not moves or moves == self._copied or not (late or at_once or len(moves) >= MOST):
             return False
         try:
-            path = keep(self._store, ended, self._name)
+            path = keep(self._store, ends, self._name)
         except OSError as error:
             _log.error("%d ends wait for the store, and cannot be kept in a file either: %s", len(moves), error)
             return False
-        if not self._kept:
-            _log.warning("the store stays away; the ends that wait for it are kept in %s too", path)
-        self._kept = moves
+        if not self._copied:
+            _log.warning("the store does not take the ends of runs; they are kept in %s too", path)
+        self._copied = moves
         return True
 
-    def written(self) -> None:
-        """They stand in the store."""
+    def remove(self) -> None:
+        """All ends are written: the copy is not needed any more."""
         self._since = None
-        if self._kept:
-            self._kept = []
-            _drop(folder_of(self._store) / f"{self._name}.jsonl")
+        if self._copied:
+            self._copied = []
+            remove(folder_of(self._store) / f"{self._name}.jsonl")
 
 
-def replay(store: Store, worker: str) -> int:
-    """Write what workers of this machine had to keep that are dead now; how many ends were written. Blocking.
-
-    Raises: StoreError while the store is away; the files stay.
-    """
-    files = sorted(folder_of(store).glob("*.jsonl"))
-    if not files:
-        return 0
-    with store.read() as conn:
-        living = {row.id for row in workers.living(conn)}
-    written = sum(_replay(store, worker, path) for path in files if path.stem not in living)
-    if written:
-        _log.warning("%d ends that a worker could not write before are written now", written)
-    return written
+def _plain(one: RunEnd) -> dict[str, Any]:
+    return {
+        "move": _plain_move(one.move),
+        "records": asdict(one.records) if one.records is not None else None,
+        "ledger": one.ledger,
+        "instead": {cause: _plain_move(move) for cause, move in one.instead.items()},
+        "note": one.note,
+        "body_over": one.body_over,
+        "suspect": one.suspect,
+    }
 
 
-def _replay(store: Store, worker: str, path: Path) -> int:
-    try:
-        ended = _read(path)
-    except OSError:
-        return 0  # another has just written them, or the file is not ours to read
-    bad = False
-    try:
-        refused = store.write(partial(_settle, store, ended, worker))
-        written = len(ended) - len(refused)
-    except StoreUnavailable:
-        raise
-    except Exception:
-        alone = [_write_alone(store, worker, one) for one in ended]
-        written, bad = alone.count(True), None in alone
-    if bad:
-        path.replace(path.with_suffix(".bad"))
-    else:
-        _drop(path)
-    return written
+def _plain_move(move: Move) -> dict[str, Any]:
+    return {f.name: getattr(move, f.name) for f in fields(Move)}
 
 
-def _write_alone(store: Store, worker: str, one: Ended) -> bool | None:
-    """True where it was written, False where it was refused, None where it cannot be."""
-    for _ in range(2):
-        try:
-            return not store.write(partial(_settle, store, [one], worker))
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            _log.exception("the end of job %s could not be stored as it was kept", one.move.job_id)
-            one = bare(one, error)
-    return None
-
-
-def _drop(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        path.parent.rmdir()
-
-
-def _settle(store: Store, ended: list[Ended], worker: str, conn: Connection) -> list[Ended]:
-    return settle(conn, store, ended, worker, store.now())
-
-
-def _read(path: Path) -> list[Ended]:
-    ended = []
-    for line in path.read_text(encoding="ascii").splitlines():
-        try:
-            ended.append(_ended(json.loads(line, object_hook=_untagged)))
-        except (ValueError, KeyError, TypeError):
-            _log.exception("a line of %s cannot be read; it is left out", path)
-    return ended
-
-
-def _plain(one: Ended) -> dict[str, Any]:
-    move = {f.name: getattr(one.move, f.name) for f in fields(Move)}
-    records = asdict(one.records) if one.records is not None else None
-    return {"move": move, "records": records, "ledger": one.ledger, "line": one.line}
-
-
-def _ended(kept: dict[str, Any]) -> Ended:
-    told = dict(kept["move"])
-    told["leaves"] = tuple(Status(state) for state in told["leaves"])
-    told["to"] = Status(told["to"])
-    told["follow"] = tuple(told["follow"])
-    ledger, line = kept["ledger"], kept["line"]
+def _run_end(kept: dict[str, Any]) -> RunEnd:
+    ledger, note = kept["ledger"], kept["note"]
     counts = None if ledger is None or ledger[1] is None else tuple(ledger[1])
-    return Ended(
-        Move(**told),
+    return RunEnd(
+        _move(kept["move"]),
         _records(kept["records"]),
         None if ledger is None else (ledger[0], counts),
-        line=None if line is None else (line[0], line[1]),
+        {cause: _move(move) for cause, move in kept["instead"].items()},
+        None if note is None else (note[0], note[1]),
+        body_over=kept["body_over"],
+        suspect=kept["suspect"],
     )
+
+
+def _move(kept: dict[str, Any]) -> Move:
+    given = dict(kept)
+    given["leaves"] = tuple(Status(state) for state in given["leaves"])
+    given["to"] = Status(given["to"])
+    given["follow"] = tuple(given["follow"])
+    return Move(**given)
 
 
 def _records(kept: dict[str, Any] | None) -> Records | None:
     if kept is None:
         return None
-    told = dict(kept)
-    told["items"] = [Recorded(**{**item, "outcome": ItemOutcome(item["outcome"])}) for item in told["items"]]
-    told["progress"] = None if told["progress"] is None else Progress(**told["progress"])
-    told["log"] = [LogChunk(**chunk) for chunk in told["log"]]
-    told["notes"] = [(name, reason) for name, reason in told["notes"]]
-    told["deadline"] = None  # the run has ended
-    return Records(**told)
+    given = dict(kept)
+    given["items"] = [Recorded(**{**item, "outcome": ItemOutcome(item["outcome"])}) for item in given["items"]]
+    given["progress"] = None if given["progress"] is None else Progress(**given["progress"])
+    given["log"] = [LogChunk(**chunk) for chunk in given["log"]]
+    given["notes"] = [(name, reason) for name, reason in given["notes"]]
+    given["deadline"] = None  # the run has ended
+    return Records(**given)
 
 
 def _tagged(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Upkeep: finds what nobody looks after any more, and puts it right; part of every worker, never a job.
+"""Upkeep: finds the jobs that no worker looks after any more and recovers them; part of every worker, never a job.
 
-One turn may be called by hand. Every write is a guarded move, so any number of upkeeps may run at once, and one
-that was paused in the middle changes nothing that has changed meanwhile.
+A test may call one turn by hand. Every write is a guarded move, so any number of upkeeps may run at once, and one that
+was paused in the middle changes nothing that has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import answers
-from jobtrail.commands.rerun import subject
 from jobtrail.database.wakeup import DEAD, SUSPECT
 from jobtrail.errors import StoreUnavailable
 from jobtrail.job import transitions, worker_loss
 from jobtrail.job.failure import describe
+from jobtrail.job.transitions import Subject
 from jobtrail.job.worker_loss import Lost
 from jobtrail.store import jobs, workers
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
-from . import spool
-from .liveness import Deaths, Place, Sign, Verdict
+from .end_writer import replay, write_group
+from .liveness import DeathVerdict, HostIdentity, LifeSign, Liveness
 from .overdue import Overdue
 
 if TYPE_CHECKING:
@@ -65,8 +65,25 @@ class Swept:
         return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired, self.overdue))
 
 
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The moves for one job that nobody looks after any more."""
+
+    job_id: str
+    moves: list[Move]
+
+
 class Upkeep:
-    """The guardian of one store, as seen from one worker."""
+    """The upkeep of one store, as one worker does it.
+
+    Args:
+        store: the store.
+        tasks: the tasks known here; their ``on_interrupt`` and retry policy decide about lost jobs.
+        settings: ``silent_after``, ``sweep_interval`` and ``beat_interval``, in seconds, are used.
+        beat: the beat of this worker; without one written lately it cannot judge others.
+        own: gives the id of this worker.
+
+    """
 
     def __init__(self, store: Store, tasks: Tasks, settings: Settings, beat: Beat, own: Callable[[], str]) -> None:
         self._store = store
@@ -74,9 +91,9 @@ class Upkeep:
         self._settings = settings
         self._beat = beat
         self._own = own
-        self._deaths = Deaths(
+        self._liveness = Liveness(
             settings.silent_after,
-            Place(boot_id(), pid_namespace()),
+            HostIdentity(boot_id(), pid_namespace()),
             process_start,
             longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
         )
@@ -107,24 +124,24 @@ class Upkeep:
 
     def _bury(self, monotonic: float) -> int:
         if not self._beat.written_within(self._settings.silent_after / 2 + self._settings.beat_interval):
-            self._deaths.blind()
+            self._liveness.blind()
             return 0
         with self._store.read() as conn:
             living = workers.living(conn)
         own = self._own()
         signs = [
-            Sign(row.id, row.beat, row.boot, row.pid_namespace, row.pid, row.process_start)
+            LifeSign(row.id, row.beat, row.boot, row.pid_namespace, row.pid, row.process_start)
             for row in living
             if row.id != own
         ]
         buried = 0
-        for verdict in self._deaths.judge(signs, monotonic):
+        for verdict in self._liveness.judge(signs, monotonic):
             buried += self._store.write(partial(self._mark_dead, verdict))
         if buried:
             self._store.wake.need(DEAD)
         return buried
 
-    def _mark_dead(self, verdict: Verdict, conn: Connection) -> bool:
+    def _mark_dead(self, verdict: DeathVerdict, conn: Connection) -> bool:
         return workers.mark_dead(conn, verdict.worker, verdict.how, self._store.now(), beat=verdict.beat)
 
     # -- what becomes of their jobs --------------------------------------------------------------------
@@ -133,7 +150,7 @@ class Upkeep:
         recovered = held = skipped = 0
         with self._store.read() as conn:
             ran = jobs.lost_by_worker(conn)
-        if ran and spool.replay(self._store, self._own()):
+        if ran and replay(self._store, self._own()):
             with self._store.read() as conn:
                 ran = jobs.lost_by_worker(conn)
         for rows in self._pages(jobs.lost) if ran else ():
@@ -178,7 +195,7 @@ class Upkeep:
             return workers.has_left(conn, worker)
 
     def _handed_back(self, row: JobRow, how: str) -> Move:
-        job, now = subject(row), self._store.now()
+        job, now = Subject.of(row), self._store.now()
         if row.stop_cause is not None:
             return worker_loss.recover(self._lost(row), guilty=False, how=how, now=now)[0]
         return transitions.handed_back(job, now, reason=how, actor=transitions.UPKEEP)
@@ -194,7 +211,7 @@ class Upkeep:
         with contextlib.suppress(ValueError):  # what cannot be read fails when the job is begun, where it is shown
             options = loads(row.options) if row.options else {}
         wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
-        return Lost(subject(row), wanted, task.retry if task else None)
+        return Lost(Subject.of(row), wanted, task.retry if task else None)
 
     def _how(self, worker: str | None) -> str:
         if worker is None:
@@ -204,42 +221,26 @@ class Upkeep:
 
     def _handle(self, rows: Sequence[JobRow], planned: dict[str, list[Move]]) -> tuple[int, int]:
         """Write page by page; where that fails, job by job, so that one bad row does not hold up the others."""
-        ordered = [planned[row.id] for row in rows if row.id in planned]
-        if not ordered:
-            return 0, 0
-        try:
-            return self._store.write(lambda conn: self._apply(conn, ordered)), 0
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            if len(ordered) == 1:
-                _log.warning("job %s could not be recovered: %s", ordered[0][0].job_id, error)
-                return 0, 1
-        done = bad = 0
-        for one in ordered:
-            more, failed = self._handle_one(one)
-            done, bad = done + more, bad + failed
-        return done, bad
+        ordered = [Recovery(row.id, planned[row.id]) for row in rows if row.id in planned]
+        written = write_group(self._store, ordered, self._apply)
+        if written.unwritten:
+            message = "the store went away while lost jobs were recovered"
+            raise StoreUnavailable(message)
+        return written.done, len(written.stuck)
 
-    def _handle_one(self, planned: list[Move]) -> tuple[int, int]:
-        try:
-            return self._store.write(lambda conn: self._apply(conn, [planned])), 0
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            _log.warning("job %s could not be recovered: %s", planned[0].job_id, error)
-            return 0, 1
-
-    def _apply(self, conn: Connection, planned: Sequence[list[Move]]) -> int:
-        """First the first moves of all, then the second ones of those that moved."""
+    def _apply(self, conn: Connection, planned: list[Recovery]) -> list[Recovery]:
+        """First the first moves of all, then the second ones of those that moved; the refused ones are returned."""
         now = self._store.now()
-        first = [one[0] for one in planned]
-        refused = {move.job_id for move in jobs.apply(conn, self._store.dialect, first, now, wake=self._store.wake.need)}
-        second = [one[1] for one in planned if len(one) > 1 and one[0].job_id not in refused]
+        first = [one.moves[0] for one in planned]
+        refused = {move.job_id for move in self._write_moves(conn, first)}
+        second = [one.moves[1] for one in planned if len(one.moves) > 1 and one.job_id not in refused]
         if second:
             jobs.apply(conn, self._store.dialect, second, now, wake=self._store.wake.need)
         self._store.wake.need(SUSPECT)
-        return len(planned) - len(refused)
+        return [one for one in planned if one.job_id in refused]
+
+    def _write_moves(self, conn: Connection, moves: list[Move]) -> list[Move]:
+        return jobs.apply(conn, self._store.dialect, moves, self._store.now(), wake=self._store.wake.need)
 
     # -- stops over their time -------------------------------------------------------------------------
 
@@ -250,17 +251,13 @@ class Upkeep:
         if not rows:
             return 0
         forced = [self._forced(row, now) for row in rows]
-        refused = self._store.write(partial(self._apply_forced, forced))
-        return len(forced) - len(refused)
-
-    def _apply_forced(self, forced: list[Move], conn: Connection) -> list[Move]:
-        return jobs.apply(conn, self._store.dialect, forced, self._store.now(), wake=self._store.wake.need)
+        return write_group(self._store, forced, self._write_moves).done
 
     def _forced(self, row: JobRow, now: datetime) -> Move:
         text = f"asked to stop ({row.stop_cause}) and did not; its body still runs"
         failure = describe(TimeoutError(text))
         error = None if row.stop_cause == "cancel" else failure.to_json()
-        return transitions.forced(subject(row), now, actor=transitions.UPKEEP, error=error, reason=text)
+        return transitions.forced(Subject.of(row), now, actor=transitions.UPKEEP, error=error, reason=text)
 
     def _free(self) -> int:
         """The body of a forced end is gone with its process."""
@@ -268,10 +265,10 @@ class Upkeep:
             rows = jobs.bodies_gone(conn)
         if not rows:
             return 0
-        gone = [transitions.body_returned(subject(row), actor=transitions.UPKEEP, reason=self._how(row.worker)) for row in rows]
+        gone = [transitions.body_returned(Subject.of(row), actor=transitions.UPKEEP, reason=self._how(row.worker)) for row in rows]
 
-        def operation(conn: Connection) -> int:
+        def write(conn: Connection, moves: list[Move]) -> list[Move]:
             self._store.wake.need()
-            return len(gone) - len(jobs.apply(conn, self._store.dialect, gone, self._store.now()))
+            return jobs.apply(conn, self._store.dialect, moves, self._store.now())
 
-        return self._store.write(operation)
+        return write_group(self._store, gone, write).done

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from jobtrail.commands.successors import INHERIT
+from jobtrail.commands.using import INHERIT
 from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
 from jobtrail.job.items import failed_since
 from jobtrail.job.json_value import decode, encode_step
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from datetime import datetime
 
-    from jobtrail.commands.successors import Following
     from jobtrail.job.items import FailedItemsLimit
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.period import Period
     from jobtrail.job.questions.question import Question
     from jobtrail.job.successor import Successor
+    from jobtrail.runtime.successor_maker import SuccessorMaker
 
     from .recorder import Reports
 
@@ -73,14 +73,14 @@ class BaseContext:
         file: FileInput | None = None,
         slot: datetime | None = None,
         limit: FailedItemsLimit | None = None,
-        following: Following | None = None,
+        successors: SuccessorMaker | None = None,
     ) -> None:
         self._claim = claim
         self._recorder = recorder
         self._steps = steps
         self._stop = stop
         self._limit = limit
-        self._following = following
+        self._successors = successors
         self._next: list[Successor] = []
         self._asked: set[str] = set()
         self._loops: dict[str, ItemLoop[Any]] = {}
@@ -326,11 +326,11 @@ class BaseContext:
         Raises:
             UsageError: If the successor is not valid; nothing is stored.
         """
-        if self._following is None:
+        if self._successors is None:
             message = "schedule_next() works in a running job only"
             raise UsageError(message)
         said = {"when": when, "on": on, "source": source, "period": period, "file": file, "result_as": result_as}
-        self._next.append(self._following.make(self._claim, task, params, **said))
+        self._next.append(self._successors.make(self._claim, task, params, **said))
 
     # -- questions -----------------------------------------------------------------------------------
 

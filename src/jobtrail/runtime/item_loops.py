@@ -152,7 +152,6 @@ class ItemLoop(Generic[T]):
     def ended(self, item: Item[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
         """An item's block is over."""
         self.record(item.key, item.position, outcome, reason, error_type)
-        self._recorder.item_over()
         self._check_limit(outcome)
 
     def record(
@@ -298,6 +297,5 @@ class BatchLoop(ItemLoop[T]):
         self._durable = durable
         if durable:
             self._recorder.flush()
-        self._recorder.item_over()
         for _ in members:
             self._check_limit(outcome)

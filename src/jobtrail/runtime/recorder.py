@@ -24,7 +24,7 @@ from .log_capture import LogBook
 from .time_limits import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -47,9 +47,6 @@ class Reports(Protocol):
 
     def item(self, recorded: Recorded) -> None:
         """Take an item's outcome."""
-
-    def item_over(self) -> None:
-        """The block of an item, or of a batch, is over."""
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
         """What stands recorded for a loop, by key."""
@@ -110,10 +107,8 @@ class Recorder:
         log_limit: int,
         kept_log: Sequence[tuple[int, int, int, int]] = (),
         prior: Prior = NOTHING_BEFORE,
-        points: Callable[[str], None] | None = None,
     ) -> None:
         self.claim = claim
-        self.points = points
         self.overtaken = False
         self.last_sign = time.monotonic()
         self._flusher = flusher
@@ -151,11 +146,6 @@ class Recorder:
             self._standing[place] = recorded.outcome
             self._own[place] = recorded.outcome
         self._touch()
-
-    def item_over(self) -> None:
-        """The block of an item, or of a batch, is over and handed in."""
-        if self.points is not None:
-            self.points(f"item:{len(self._own)}")
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
         """What stands recorded for a loop, by key."""

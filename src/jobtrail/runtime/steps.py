@@ -10,8 +10,6 @@ from jobtrail.store import questions, runs
 from .log_capture import JOB_LOGGER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlalchemy import Connection
 
     from jobtrail.job.model import Claim
@@ -22,11 +20,10 @@ _log = logging.getLogger(JOB_LOGGER)
 
 
 class StepKeeper:
-    """The context's `StepStore` over the store; ``reached`` is told of each saved step (see `points`)."""
+    """The context's `StepStore` over the store."""
 
-    def __init__(self, store: Store, reached: Callable[[str], None]) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._reached = reached
 
     def find(self, claim: Claim, name: str, digest: str) -> str | None:
         """The kept result of a step. A re-run of failed items repeats steps, its own excepted."""
@@ -62,6 +59,4 @@ class StepKeeper:
                 now=self._store.now(),
             )
 
-        kept = self._store.write(operation)
-        self._reached(f"step:{name}")
-        return kept
+        return self._store.write(operation)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import submit
 from jobtrail.commands.rerun import cancel
-from jobtrail.commands.submit import Prepared, Using
+from jobtrail.commands.submit import Prepared
+from jobtrail.commands.using import Using
 from jobtrail.database import leases
 from jobtrail.errors import Conflict, DuplicateRow, JobTrailError, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id

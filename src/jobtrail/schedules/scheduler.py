@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from jobtrail.database.wakeup import SCHEDULES
-from jobtrail.recovery.background_loop import Chore
+from jobtrail.recovery.background_loop import BackgroundLoop
 from jobtrail.store import schedules
 
 from .dispatcher import Dispatcher
@@ -116,7 +116,7 @@ class SchedulerLoop:
     def __init__(self, scheduler: Scheduler, sync: Callable[[], object], interval: float | None = None) -> None:
         self._scheduler = scheduler
         self._sync: Callable[[], object] | None = sync
-        self._loop = Chore("scheduler", self._turn, scheduler.longest if interval is None else interval)
+        self._loop = BackgroundLoop("scheduler", self._turn, scheduler.longest if interval is None else interval)
 
     def start(self) -> None:
         """Start the thread."""

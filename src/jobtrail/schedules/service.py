@@ -320,8 +320,8 @@ class Schedules:
         Raises:
             InvalidOption: If settings contradict each other.
         """
-        life = worker.life
-        if life is not None:
-            scheduler = self.scheduler(lambda: life.id)
-            life.accompany(SchedulerLoop(scheduler, self.sync))
+        session = worker.session
+        if session is not None:
+            scheduler = self.scheduler(lambda: session.id)
+            session.accompany(SchedulerLoop(scheduler, self.sync))
         return worker

@@ -44,17 +44,16 @@ class Event:
     detail: dict[str, Any]
 
 
-def has_line(move: Move) -> bool:
-    """A plain success tells everything in its columns."""
-    return not (move.name == "finished" and move.to is Status.COMPLETED)
+def has_line(move: Move, left: Status | None) -> bool:
+    """Is there a line for this move? A success that nobody had asked to stop is recorded in the job's columns alone."""
+    return move.name != "finished" or move.to is not Status.COMPLETED or left is not Status.RUNNING
 
 
-def row_of(move: Move, now: datetime, *, name: str | None = None) -> tuple[Any, ...]:
-    """The line for a move, in the order of `COLUMNS`."""
-    left = move.leaves[0].value if len(move.leaves) == 1 or move.name == "finished" else None
+def row_of(move: Move, now: datetime, left: Status | None, *, name: str | None = None) -> tuple[Any, ...]:
+    """The line for a move, in the order of `COLUMNS`; ``left`` is the state that the row really left."""
     detail = dumps(move.detail, default=str) if move.detail else None
     return (
-        move.job_id, now, name or move.name, left, move.to.value, move.run_no, move.actor, move.reason, detail,
+        move.job_id, now, name or move.name, left.value if left is not None else None, move.to.value, move.run_no, move.actor, move.reason, detail,
     )  # fmt: skip
 
 

@@ -109,22 +109,30 @@ def apply(
         tail = (None,) if frees else ()
         rows = sorted(((move.job_id, move.run_no, *move.values.values(), *tail) for move in group), key=_first)
         moved = dialect.move_jobs(conn, names, leaves, to, rows)
-        if len(moved) != len(group):
-            refused += [move for move in group if move.job_id not in moved]
-        done += [move for move in group if move.job_id in moved]
-        followed.update(job_id for job_id, is_followed in moved.items() if is_followed)
+        if len(moved.ids) != len(group):
+            refused += [move for move in group if move.job_id not in moved.ids]
+        followed |= moved.followed
         for move in group:
-            if move.job_id in moved:
-                if events.has_line(move):
-                    lines.append(events.row_of(move, now))
+            if move.job_id in moved.ids:
+                done.append(move)
+                left = _left(leaves, stopping=move.job_id in moved.stopping)
+                if events.has_line(move, left):
+                    lines.append(events.row_of(move, now, left))
                 if move.unit is not None and (frees or move.settles):
                     ended.append(move)
-    lines += [events.row_of(move, now, name="refused") for move in refused]
+    lines += [events.row_of(move, now, move.leaves[0], name="refused") for move in refused]
     for move in sorted(ended, key=_unit):
         lines += _after_end(conn, move, now, ledgers or {})
     events.append(conn, dialect, lines)
     _what_follows(conn, dialect, done, followed, now, wake)
     return refused
+
+
+def _left(leaves: tuple[Status, ...], *, stopping: bool) -> Status:
+    """The state that a row has left; of running and cancelling the row itself tells which."""
+    if len(leaves) == 1:
+        return leaves[0]
+    return Status.CANCELLING if stopping else Status.RUNNING
 
 
 def _what_follows(

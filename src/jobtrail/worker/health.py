@@ -1,4 +1,4 @@
-"""What a worker says of its own health in its row, so that others can read it: nothing where all is well."""
+"""A worker's health as its row shows it to others: nothing where all is well."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("jobtrail.worker")
 
 
 class Condition:
-    """The troubles of one worker beside its chores: a store that is or was away, slots that are lost."""
+    """What is wrong with one worker: a store that is or was away, slots that are lost, failing background loops."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -31,7 +31,7 @@ class Condition:
             self._away = {"since": self._now().isoformat(), "until": None, "why": why}
 
     def back(self) -> None:
-        """It answers again; when it was away is told until the next time."""
+        """The store answers again; the outage is shown until the next one."""
         with self._lock:
             if self._away is not None and self._away["until"] is None:
                 self._away = {**self._away, "until": self._now().isoformat()}
@@ -45,11 +45,11 @@ class Condition:
             _log.warning("all slots are back")
         self._lost, self._slots = lost, slots
 
-    def told(self, chores: Sequence[Health]) -> dict[str, Any]:
-        """All that is not as it should be, for the worker's row. It changes seldom, so it names no durations."""
+    def detail(self, loops: Sequence[Health]) -> dict[str, Any]:
+        """What is wrong, for the worker's row. It is written when it changes, so it contains no durations."""
         found: dict[str, Any] = {}
-        failing = {one.name: one.failing for one in chores if one.failing is not None}
-        late = sorted(one.name for one in chores if one.late)
+        failing = {one.name: one.failing for one in loops if one.failing is not None}
+        late = sorted(one.name for one in loops if one.late)
         if failing:
             found["failing"] = failing
         if late:

@@ -1,11 +1,11 @@
 """Middleware: functions around the call of a body, composed once, outermost first.
 
-``async def middleware(run, call_next)`` calls ``await call_next(run)`` and may do something before and
-after. It serves plain and async bodies alike. What it does after the body has ended cannot change the
-body's outcome: an error there is noted beside it. Persistence is no middleware, or one could lose a job.
+``async def middleware(run, call_next)`` calls ``await call_next(run)`` and may act before and after it, for plain and
+async bodies alike. After the body has ended it cannot change the outcome: an error that it raises is noted beside it. The
+writing of ends is no middleware, or a middleware could lose a job.
 
-A middleware that reads options of a task says so, or the option is refused as misspelt where the task is registered:
-``limited.options = ("tenant_limit",)``; it finds the value in ``run.task.options``.
+A middleware declares the task options that it reads, ``limited.options = ("tenant_limit",)``, and finds the value in
+``run.task.options``; an option that nobody declares is refused where the task is registered.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from jobtrail.errors import JobSignal, RetryableError, RetrySignal, StopSignal
 from jobtrail.job.items import outcome_of
 from jobtrail.job.model import Partial, Snooze, Status, StopCause
 
-from .remote import RemoteError
-from .run import ledger_of
+from .run import CallNext, RemoteError
+from .understand import ledger_of
 
 if TYPE_CHECKING:
     from .run import Run
 
-CallNext = Callable[["Run"], Awaitable[Any]]
 Middleware = Callable[["Run", CallNext], Awaitable[Any]]
 """A function ``async def middleware(run, call_next)`` around the call of a task function."""
 
@@ -35,12 +34,12 @@ _log = logging.getLogger("jobtrail.run")
 
 
 def declared_options(middlewares: Iterable[Middleware]) -> set[str]:
-    """The task options that these read."""
+    """The task options that these middlewares read."""
     return {name for one in middlewares for name in getattr(one, "options", ())}
 
 
 def compose(middlewares: list[Middleware], endpoint: CallNext) -> CallNext:
-    """One callable out of a list; the first is the outermost."""
+    """Make one callable of a list of middlewares; the first is the outermost."""
     call = endpoint
     for middleware in reversed(middlewares):
         call = partial(_call, middleware, call)
@@ -55,9 +54,12 @@ _WORDS = {Status.COMPLETED: "success", Status.PARTIAL: "partial", Status.FAILED:
 
 
 def outcome_word(run: Run, error: BaseException | None) -> str:
-    """How a run ended, in one word for those who measure: success, partial, error, retry, snoozed, asked or stopped.
+    """How a run ended, in one word for metrics: success, partial, error, retry, snoozed, asked or stopped.
 
-    ``error`` is what came out of ``call_next``. Whether an error is tried again is decided later.
+    Args:
+        run: the run.
+        error: what ``call_next`` raised, None where it returned. Whether it is tried again is decided later.
+
     """
     if isinstance(error, RetrySignal):
         return "retry"
@@ -70,15 +72,15 @@ def outcome_word(run: Run, error: BaseException | None) -> str:
     ledger = ledger_of(run)
     word = "success"
     if ledger.has_items:
-        told = outcome_of(
+        status, _ = outcome_of(
             ledger.counts, unreached=ledger.unreached, stopped_reason=ledger.stopped_reason, has_items=True
         )
-        word = _WORDS[Status(told[0])]
+        word = _WORDS[Status(status)]
     return "partial" if word == "success" and isinstance(run.body_value, Partial) else word
 
 
 async def logging_middleware(run: Run, call_next: CallNext) -> Any:
-    """Say at DEBUG that a run begins and how it ended."""
+    """Log at DEBUG that a run begins and how it ended."""
     started = time.monotonic()
     _log.debug("%s %s attempt %s begins", run.task.name, run.claim.id, run.claim.attempt)
     try:

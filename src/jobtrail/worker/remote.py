@@ -1,70 +1,43 @@
-"""A run whose body is in a child process: what is sent there, what is heard, and what its end means here.
+"""Run bodies in child processes: the order that is sent, the messages that come back, and what they mean for the run.
 
-Middleware, records, steps and the decision stay in the worker; `child` is the other side. Exceptions cross as
-their description, with the verdict of the retry policy, which the child asks because it holds the exception.
+Middleware, records, steps and the decision stay in the worker; `jobtrail.worker.child` is the other side. An exception is
+sent as its description, with the verdict of the retry policy, which the child asks because it holds the exception.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError
-from jobtrail.executors.process import ChildGone, ProcessExecutor
+from jobtrail.executors.process.child_process import ChildGone
+from jobtrail.executors.process.pool import ProcessExecutor
 from jobtrail.job.failure import Failure, describe
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.json_value import decode, encode_arguments
 from jobtrail.job.model import Partial, Snooze
 from jobtrail.store.items import Recorded
 
+from .run import OVERTAKEN, SHUTDOWN, ChildReport, RemoteError, RemoteStop
+
 if TYPE_CHECKING:
     from jobtrail.config import Settings
-    from jobtrail.executors.process import Message
+    from jobtrail.executors.process.wire import Message
     from jobtrail.job.model import Claim
     from jobtrail.job.task import Tasks
     from jobtrail.runtime.context import StepStore
 
     from .run import Run
 
-ENTRY = "jobtrail.worker.child:main"
+ENTRY = "jobtrail.worker.child.server:main"
 GRACE = 1.0  # seconds from a passed limit to the first signal; after a cancel it is `cancel_timeout`
-OVERTAKEN, SHUTDOWN = "overtaken by a newer run", "shutdown"
 _log = logging.getLogger("jobtrail.worker")
 
 
-class RemoteError(Exception):
-    """What a body raised in its process, or the end of that process: described, with the policy's verdict."""
-
-    def __init__(self, failure: Failure, *, allowed: bool, delay: tuple[float, str | None]) -> None:
-        super().__init__(f"{failure.type}: {failure.message}" if failure.message else failure.type)
-        self.failure = failure
-        self.allowed = allowed
-        self.delay = delay
-
-
-class RemoteStop(StopSignal):
-    """The body stopped in its process because it was asked to; ``failure`` tells where it was."""
-
-    def __init__(self, cause: str, failure: Failure) -> None:
-        super().__init__(cause)
-        self.failure = failure
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """What the child says of a body's end beside its value or error."""
-
-    result: str | None = None
-    note: str | None = None
-    unreached: bool = False
-    stopped_reason: str | None = None
-    following: tuple[dict[str, Any], ...] = ()
-
-
-class Remote:
-    """The way of one worker's runs into child processes and back."""
+class ChildBodies:
+    """Runs bodies of one worker in child processes; the `RemoteBodies` of its runs."""
 
     def __init__(self, tasks: Tasks, steps: StepStore, settings: Settings, *, limit: int) -> None:
         self.settings = settings
@@ -75,33 +48,36 @@ class Remote:
             self.processes.warm()
 
     async def perform(self, run: Run) -> Any:
-        """Have the body run in a child and wait for its end.
+        """Run the body in a child and wait for its end.
 
-        Raises: RemoteError, RetrySignal, StopSignal.
+        Raises:
+            RemoteError: if it raised, or its process died.
+            RetrySignal, AskSignal, StopSignal: as the body raised them.
+
         """
         if run.stop.cause is not None:
             run.stop.noticed = True
             raise StopSignal(run.stop.cause)
-        talk = JobTalk(run, self.steps, self.settings)
-        run.call = self.processes.start(talk)
+        conversation = RunConversation(run, self.steps, self.settings)
+        run.call = self.processes.start(conversation)
         try:
             last = await self.processes.wait(run.call)
         except ChildGone as gone:
             raise _died(run, gone) from None
         except asyncio.CancelledError:
-            run.call.kill("its worker gave it up", told=SHUTDOWN)
+            run.call.kill("its worker gave it up", cause=SHUTDOWN)
             raise
         return _understood(run, last)
 
     def stop(self, run: Run, cause: str) -> None:
-        """Ask a body to stop, by and by with force."""
+        """Ask a body to stop; after a grace time SIGTERM raises inside it, then SIGKILL ends its process."""
         if run.call is not None:
             grace = self.settings.cancel_timeout if cause in {"cancel", SHUTDOWN} else GRACE
             run.call.stop(cause, grace)
 
 
-class JobTalk:
-    """What the pool asks about one run; called in a thread of the pool."""
+class RunConversation:
+    """One run as the pool of processes talks about it; called in a thread of the pool."""
 
     def __init__(self, run: Run, steps: StepStore, settings: Settings) -> None:
         self.memory_limit = run.task.memory_limit
@@ -110,12 +86,12 @@ class JobTalk:
         self._run = run
         self._steps = steps
 
-    def look(self) -> str | None:
-        """A newer run owns the job: this body must end."""
+    def cause_to_stop(self) -> str | None:
+        """A cause to stop for: a newer run owns the job."""
         return OVERTAKEN if self._run.recorder.overtaken else None
 
-    def heard(self, message: Message) -> Message | None:
-        """Take over records, answer questions about steps."""
+    def on_message(self, message: Message) -> Message | None:
+        """Take over records; answer questions about steps."""
         self._run.recorder.sign()
         if message["kind"] == "records":
             self._record(message)
@@ -131,7 +107,6 @@ class JobTalk:
         recorder.has_items = recorder.has_items or message["has_items"]
         for loop, key, position, outcome, reason, kind in message["items"]:
             recorder.item(Recorded(loop, key, position, ItemOutcome(outcome), reason, kind))
-            recorder.item_over()
         for report in message["progress"]:
             recorder.progress(**report)
         for line in message["log"]:
@@ -167,7 +142,7 @@ def _order(run: Run, settings: Settings) -> Message:
         "result_limit": settings.result_limit,
         "error_limit": settings.error_limit,
         "log_level": logging.getLogger().level,
-        "trace": run.state.get("jobtrail.trace"),
+        "around": asdict(run.around_body) if run.around_body is not None else None,
     }
 
 
@@ -184,7 +159,7 @@ def _plain_claim(claim: Claim) -> dict[str, Any]:
 def _understood(run: Run, last: Message) -> Any:
     """The body's value, or its error raised."""
     run.stop.noticed = run.stop.noticed or last["noticed"]
-    run.ending = Ending(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"]))
+    run.report = ChildReport(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"]))
     run.hook_note = run.hook_note or last["hook_note"]
     failure = Failure(**last["failure"]) if last.get("failure") else None
     how = last["how"]
@@ -211,9 +186,9 @@ def _understood(run: Run, last: Message) -> Any:
 
 def _died(run: Run, gone: ChildGone) -> BaseException:
     """The process ended before the body: by our hand, or an ordinary failed attempt."""
-    run.ending = Ending()
-    if gone.told is not None:
+    run.report = ChildReport()
+    if gone.cause is not None:
         run.stop.noticed = True
-        return RemoteStop(gone.told, describe(ProcessDied(str(gone))))
+        return RemoteStop(gone.cause, describe(ProcessDied(str(gone))))
     died: Exception = MemoryError(str(gone)) if gone.memory else ProcessDied(str(gone))
     return RemoteError(describe(died), allowed=run.policy.allows(died), delay=run.policy.delay(run.claim.attempt, died))

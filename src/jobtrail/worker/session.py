@@ -1,4 +1,4 @@
-"""A worker's life: its identity in the store, its beat, its upkeep, and the comparison of both sides' beliefs."""
+"""A worker's session: its identity in the store, its beat, its background loops, and the comparison with the store."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from jobtrail.commands.rerun import subject
 from jobtrail.database.wakeup import DEAD
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status, StopCause
-from jobtrail.recovery import spool
-from jobtrail.recovery.background_loop import Chore
+from jobtrail.job.transitions import Subject
+from jobtrail.recovery.background_loop import BackgroundLoop
+from jobtrail.recovery.end_writer import replay
 from jobtrail.recovery.heartbeat import ChildBeat, ThreadBeat
-from jobtrail.recovery.retention import Forgetting
+from jobtrail.recovery.retention import RetentionLoop
 from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.store import jobs, workers
 
@@ -40,10 +40,10 @@ _log = logging.getLogger("jobtrail.worker")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the store and the worker believed different things.
+    """Where the store and the worker differ.
 
-    ``overtaken`` are runs held here that the store gave away; ``renewed`` tells that the worker had been
-    declared dead and lives on under a new identity.
+    ``overtaken`` are jobs held here that the store has given away; ``renewed`` means that the worker had been declared
+    dead and goes on under a new identity.
     """
 
     overtaken: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Difference:
 
 
 class Companion(Protocol):
-    """What lives beside a worker: a loop of its own, such as the scheduler's."""
+    """What runs beside a worker: a loop of its own, such as the scheduler's."""
 
     def start(self) -> None:
         """Begin."""
@@ -60,14 +60,22 @@ class Companion(Protocol):
         """Take on nothing more, and end within seconds."""
 
     def listen(self, words: frozenset[str]) -> None:
-        """What was said after a commit, here or in another process; must return at once."""
+        """Take a word that was sent after a commit, here or in another process; must return at once."""
 
     def health(self) -> Health | None:
-        """How it stands."""
+        """Its health."""
 
 
-class Life:
-    """One identity after the other, from `begin` to `end`."""
+class WorkerSession:
+    """One worker's session, from `begin` to `end`, under one identity after the other.
+
+    Args:
+        store, tasks, settings: the application's.
+        queues: the queues that the worker serves.
+        slots: how many jobs it runs at once.
+        beat: "thread" or "child".
+
+    """
 
     def __init__(
         self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread"
@@ -81,32 +89,32 @@ class Life:
         self._compared_at = float("-inf")
         self._beat = _beat(beat, store, settings)
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
-        self._chore = Chore("upkeep", self._upkeep.run_once, settings.sweep_interval)
-        self._forgetting = Forgetting(store, settings)
+        self._upkeep_loop = BackgroundLoop("upkeep", self._upkeep.run_once, settings.sweep_interval)
+        self._retention = RetentionLoop(store, settings)
         self._companions: list[Companion] = []
         self.condition = Condition(store.now)
 
     def accompany(self, companion: Companion) -> None:
-        """Something of the application lives as long as this life does, and takes on nothing more when it stops."""
+        """Start something of the application with this session, and stop it when the worker takes on nothing more."""
         self._companions.append(companion)
 
     # -- begin and end -------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Tell the store, beat, and look after what the dead left. Blocking."""
+        """Register, beat, and recover what dead workers left. Blocking."""
         self._register()
         self._beat.start(self.id)
         self._store.wake.subscribe(self._on_word)
         self._look_at_once()
-        self._chore.start()
-        self._forgetting.start()
+        self._upkeep_loop.start()
+        self._retention.start()
         for companion in self._companions:
             companion.start()
 
     def _look_at_once(self) -> None:
-        """What a predecessor on this host left is proven and taken over at once; where that fails, the chore repeats it."""
+        """Recover at once what a predecessor on this host left; where that fails, the background loop repeats it."""
         try:
-            spool.replay(self._store, self.id)
+            replay(self._store, self.id)
             self._upkeep.run_once()
         except StoreError:
             pass
@@ -114,22 +122,26 @@ class Life:
             _log.exception("the first turn of upkeep failed and is repeated")
 
     def stopping(self) -> None:
-        """Nothing new is claimed; readiness goes."""
+        """The worker claims nothing more: stop the background loops, and say so in its row."""
         for companion in self._companions:
             with contextlib.suppress(StoreError):
                 companion.stop()
-        self._chore.stop()
-        self._forgetting.stop()
+        self._upkeep_loop.stop()
+        self._retention.stop()
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
 
     def end(self, *, living: set[str]) -> None:
-        """The worker has ended in order; ``living`` are jobs whose bodies still run and cannot be stopped. Blocking.
+        """End the session in order. Blocking.
 
-        With such bodies it is "leaving": it goes on beating as long as the process lives, so that none of them
-        is started a second time beside the first; when the process is gone, upkeep hands them back.
+        Args:
+            living: jobs whose bodies still run and cannot be stopped. With any, the worker's state is "leaving": it
+                beats as long as the process lives, so that none of them is started a second time beside the first;
+                when the process is gone, upkeep hands them back.
 
-        Raises: StoreError while the store is away.
+        Raises:
+            StoreError: if the store is away.
+
         """
         self._store.wake.unsubscribe(self._on_word)
         self._hand_back_rest(living)
@@ -148,24 +160,24 @@ class Life:
 
     def _on_word(self, words: frozenset[str]) -> None:
         if DEAD in words:
-            self._chore.wake()
+            self._upkeep_loop.wake()
         for companion in self._companions:
             companion.listen(words)
 
     def listen(self, words: frozenset[str]) -> None:
-        """What another process said."""
+        """Take a word of another process."""
         self._on_word(words)
 
     # -- while it lives ------------------------------------------------------------------------------
 
     def tick(self, running: Sequence[str], children: Sequence[int]) -> None:
         """The event loop turns."""
-        self._beat.tick(running, children, self.condition.told(self.health()))
+        self._beat.tick(running, children, self.condition.detail(self.health()))
 
     def health(self) -> list[Health]:
-        """How the chores of this life stand."""
-        chores = (self._beat, self._chore, self._forgetting)
-        own = [*(chore.health() for chore in chores), *(companion.health() for companion in self._companions)]
+        """The health of the background loops of this session."""
+        loops = (self._beat, self._upkeep_loop, self._retention)
+        own = [*(one.health() for one in loops), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 
     def comparison_due(self) -> bool:
@@ -177,9 +189,14 @@ class Life:
         return True
 
     def compare(self, running: Mapping[str, int], ended: set[str]) -> Difference:
-        """Compare the runs that are held here (job id to run_no) with those that the store believes in. Blocking.
+        """Compare the runs that are held here with those that the store has for this worker. Blocking.
 
         A run that is unknown here at two comparisons in a row is handed back, uncharged.
+
+        Args:
+            running: the number of the run by job id.
+            ended: jobs whose ends wait to be written.
+
         """
         with self._store.read() as conn:
             state = workers.state_of(conn, self.id)
@@ -216,9 +233,9 @@ class Life:
                 return
             now = self._store.now()
             if row.status is Status.RUNNING:
-                move = transitions.handed_back(subject(row), now, reason=reason, actor=transitions.UPKEEP)
+                move = transitions.handed_back(Subject.of(row), now, reason=reason, actor=transitions.UPKEEP)
             elif row.stop_cause == StopCause.CANCEL:
-                move = transitions.stopped_by_cancel(subject(row), now, note=reason)
+                move = transitions.stopped_by_cancel(Subject.of(row), now, note=reason)
             else:
                 return
             jobs.apply(conn, self._store.dialect, [move], now)
@@ -237,5 +254,5 @@ def _beat(kind: str, store: Store, settings: Settings) -> Beat:
 
 
 def speed_up_switches() -> None:
-    """In a process that only works: let the threads of store and loop take turns more often than every 5 ms."""
+    """In a process that only works: let the threads of store and loop switch more often than every 5 ms."""
     sys.setswitchinterval(0.001)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from jobtrail.commands.submit import Using
+from jobtrail.commands.using import Using
 from jobtrail.database.tables import jobs as jobs_table
 from jobtrail.database.tables import units as units_table
 from jobtrail.errors import InvalidArguments, InvalidOption, InvalidPeriod

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from jobtrail.commands.rerun import rerun_on
-from jobtrail.commands.submit import Using
+from jobtrail.commands.using import Using
 from jobtrail.database.tables import events as events_table
 from jobtrail.database.tables import jobs as jobs_table
 from jobtrail.errors import Conflict, StoreError, UsageError

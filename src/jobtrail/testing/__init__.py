@@ -27,14 +27,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .job.period import Period
-from .recovery.upkeep import Upkeep
-from .worker import fault_injection
+from jobtrail.job.period import Period
+from jobtrail.recovery.upkeep import Upkeep
+
+from . import fault_injection
 
 if TYPE_CHECKING:
-    from .app import JobTrail
-    from .commands.job_handle import Job
-    from .commands.task_handle import BoundTask
+    from jobtrail.app import JobTrail
+    from jobtrail.commands.job_handle import Job
+    from jobtrail.commands.task_handle import BoundTask
 
 
 class MovableClock:
@@ -104,7 +105,7 @@ async def adrain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> lis
     """
     await asyncio.to_thread(jobs.service.make_ready)
     runner = jobs.worker(**{"beat": None, **worker})
-    ran = runner.seen = []
+    ran = runner.runs.started = []
     await runner.run(burst=True, due_only=not delayed)
     return [jobs.get(job_id) for job_id in sorted(set(ran))]
 
@@ -199,8 +200,8 @@ def crash(
     jobs.service.make_ready()
     url = jobs.store.database.url.render_as_string(hide_password=False)
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), fault_injection.VARIABLE: at, "JOBTRAIL_URL": url}
-    command = [sys.executable, "-m", "jobtrail", "--app", app, "--database", url, "worker", "--burst", *arguments]
+    variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), "JOBTRAIL_URL": url}
+    command = [sys.executable, "-m", fault_injection.__name__, at, "--app", app, "--database", url, "worker", "--burst", *arguments]
     process = subprocess.Popen(  # noqa: S603 - our own command
         command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

@@ -1,7 +1,8 @@
-"""Traces with OpenTelemetry: a span where a job is submitted, one for each attempt, one for each step; one trace in all.
+"""Traces with OpenTelemetry: a span where a job is submitted, one for each attempt, one for each step; all in one trace.
 
-The context travels as W3C ``traceparent`` in the options of the job's row, and from the worker to a child
-process in the order. Nothing here is loaded unless ``JobTrail(tracing=…)`` asks for it.
+The context is carried as W3C ``traceparent`` in the options of the job's row, and from the worker to a child process in
+the order, which names `continued` as the hook around the body. Nothing here is loaded unless ``JobTrail(tracing=…)``
+asks for it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.commands import submit
 from jobtrail.commands.job_handle import Job
 from jobtrail.commands.service import Service
+from jobtrail.commands.using import NOTHING
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import StopCause
 from jobtrail.store.workers import our_version
-
-from .middleware import outcome_word
-from .run import _failure_of, options_of
+from jobtrail.worker.middleware import outcome_word
+from jobtrail.worker.perform import options_of
+from jobtrail.worker.run import AroundBody
+from jobtrail.worker.understand import failure_of
 
 try:
     from opentelemetry import trace
@@ -36,18 +39,18 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span, Tracer
 
-    from jobtrail.commands.submit import Prepared, Using
+    from jobtrail.commands.submit import Prepared
     from jobtrail.commands.task_handle import BoundTask
+    from jobtrail.commands.using import Using
     from jobtrail.job.model import JobRow
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
-
-    from .middleware import CallNext, Middleware
-    from .run import Run
+    from jobtrail.worker.middleware import Middleware
+    from jobtrail.worker.run import CallNext, Run
 
 Carried = dict[str, str]
 SYSTEM = "jobtrail"
-STATE = "jobtrail.trace"  # under which a run hands its context to a child process
+HOOK = "jobtrail.integrations.opentelemetry:continued"  # around a body in a child process
 ERROR_LIMIT = 4000  # characters of a traceback in a span
 
 
@@ -101,7 +104,7 @@ class Tracing:
         ) as span:
             here = carried()
             if run.remote is not None:
-                run.state[STATE] = here
+                run.around_body = AroundBody(HOOK, here)
             if run.ctx is not None:
                 run.ctx._around_step = self.step
             error = None
@@ -186,7 +189,7 @@ def _tell_end(span: Span, run: Run, error: BaseException | None) -> None:
 
 
 def _tell_error(span: Span, error: BaseException) -> None:
-    failure = _failure_of(error, ERROR_LIMIT)
+    failure = failure_of(error, ERROR_LIMIT)
     told = {
         "exception.type": failure.type,
         "exception.message": failure.message,
@@ -299,7 +302,7 @@ class TracedService(Service):
         """Inside a span of ours the context is an option, which the shortest way does not know."""
         if submit.carried.get() is None:
             return self.carried_on(super()._prepare(task, args, using))
-        return super()._prepare(task, args, replace(using) if using is submit.NOTHING else using)
+        return super()._prepare(task, args, replace(using) if using is NOTHING else using)
 
     def carried_on(self, prepared: Prepared) -> Prepared:
         """With a span of its own: one of a group, or of a schedule's slots."""

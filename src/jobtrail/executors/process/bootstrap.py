@@ -1,0 +1,40 @@
+"""The first call in a child process: it dies with its worker, and then answers over the line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .wire import Wire
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from .wire import Message
+
+
+def begin(connection: Connection, setup: Message) -> None:
+    """Prepare the signals, die with the parent, and call the entry of the setup."""
+    signal.signal(signal.SIGINT, _ignored)  # a function, not SIG_IGN: what the body starts must not inherit it
+    signal.signal(signal.SIGTERM, _ignored)
+    _die_with_parent(setup["parent"])
+    module, _, name = setup["entry"].partition(":")
+    getattr(import_module(module), name)(Wire(connection), setup)
+
+
+def _ignored(_number: int, _frame: Any) -> None:
+    """The worker acts on signals and tells its children."""
+
+
+def _die_with_parent(parent: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(Exception):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)

@@ -1,0 +1,47 @@
+"""The line between a worker and a child process: JSON messages over a socket."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+Message = dict[str, Any]
+
+
+class Wire:
+    """One end of the line: JSON messages, sent from any thread, received by one."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+
+    def send(self, message: Message) -> None:
+        """Send a message.
+
+        Raises:
+            OSError: if the other side is gone.
+
+        """
+        data = json.dumps(message, separators=(",", ":")).encode()
+        with self._sending:
+            self._connection.send_bytes(data)
+
+    def receive(self, timeout: float) -> Message | None:
+        """The next message; None if there was none within ``timeout`` seconds.
+
+        Raises:
+            EOFError, OSError: if the other side is gone.
+
+        """
+        if not self._connection.poll(timeout):
+            return None
+        message: Message = json.loads(self._connection.recv_bytes())
+        return message
+
+    def close(self) -> None:
+        """Close the line; the other side reads its end."""
+        self._connection.close()

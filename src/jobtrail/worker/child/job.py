@@ -1,0 +1,253 @@
+"""One job in a child process: from its order to its last message."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import logging
+import threading
+from dataclasses import asdict, replace
+from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.errors import (
+    AskSignal,
+    InputChanged,
+    InvalidArguments,
+    PermanentError,
+    RetrySignal,
+    StopSignal,
+    UnknownTask,
+)
+from jobtrail.executors.process.child_process import size_words
+from jobtrail.job.failure import describe
+from jobtrail.job.items import FailedItemsLimit
+from jobtrail.job.json_value import decode, encode_result, safe_text
+from jobtrail.job.model import Claim, FileInput, Partial, Snooze
+from jobtrail.job.period import Period
+from jobtrail.job.retry import Retry
+from jobtrail.runtime import log_capture
+from jobtrail.runtime.context import AsyncContext, Context, Stop
+from jobtrail.runtime.recorder import MESSAGE_LIMIT
+from jobtrail.runtime.successor_maker import SuccessorMaker
+from jobtrail.worker.perform import options_of, slot_of
+
+from .find import find_task
+from .reports import RemoteRecorder, RemoteSteps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jobtrail.commands.task_handle import BoundTask
+    from jobtrail.executors.process.wire import Message
+    from jobtrail.job.failure import Failure
+    from jobtrail.job.task import Task
+    from jobtrail.runtime.context import BaseContext
+
+    from .reports import Line
+
+NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its own policy
+
+
+class RemoteJob:
+    """One job in this process: from its order to its last word."""
+
+    def __init__(self, order: Message, child: Line) -> None:
+        self.no: int = order["no"]
+        self.stop = Stop()
+        self.in_body = False
+        self._order = order
+        self._claim = Claim(**{**order["claim"], "started_at": datetime.fromisoformat(order["claim"]["started_at"])})
+        self._child = child
+        self._recorder = RemoteRecorder(order, child)
+        self._steps = RemoteSteps(child, self.no)
+        self._bound: BoundTask | None = None
+        self._ctx: BaseContext | None = None
+        self._cancel: Callable[[], Any] | None = None
+        self._notes: list[str] = []
+
+    def request_stop(self, cause: str) -> None:
+        """Ask the body to stop (from the reading thread)."""
+        self.stop.cause = cause
+        for function in self._ctx._on_cancel if self._ctx is not None else ():
+            threading.Thread(target=self._hook, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
+        if self._cancel is not None:
+            self.stop.noticed = True
+            self._cancel()
+
+    def run(self) -> Message:
+        """The last word about the job; never raises."""
+        logging.getLogger().setLevel(self._order["log_level"])
+        token = log_capture.current.set(self._recorder.log)
+        self._recorder.start()
+        lift = _limit_memory(self._order["memory"])
+        try:
+            value = self._perform()
+            lift()
+            end = self._returned(value)
+        except BaseException as error:
+            lift()
+            end = self._raised(error)
+        finally:
+            log_capture.current.reset(token)
+        self._recorder.stop()
+        end |= {"noticed": self.stop.noticed, "hook_note": "; ".join(self._notes) or None}
+        if self._ctx is not None:
+            end |= {"unreached": self._ctx.unreached, "stopped_reason": _words(self._ctx.stopped_reason)}
+            end |= {"following": [one.to_plain() for one in self._ctx._next]}
+        return end_message(self.no, end)
+
+    # -- the body ------------------------------------------------------------------------------------
+
+    def _perform(self) -> Any:
+        try:
+            place = self._order["module"], self._order["place"], self._order["task"]
+            self._bound = bound = find_task(*place, self._child.main_error)
+            arguments = dict(decode(self._order["args"]))
+            if bound.task.signature.context is not None:
+                self._ctx = self._context(bound)
+                arguments[bound.task.signature.context] = self._ctx
+            with self._around(bound):
+                self.in_body = True
+                return self._call(bound.task, arguments)
+        finally:
+            self.in_body = False
+
+    def _call(self, task: Task, arguments: Mapping[str, Any]) -> Any:
+        if self.stop.cause is not None:
+            self.stop.noticed = True
+            raise StopSignal(self.stop.cause)
+        if task.is_async:
+            return asyncio.run(self._perform_async(task.function, arguments))
+        try:
+            return task.function(**arguments)
+        finally:
+            self._clean_up()
+
+    def _around(self, bound: BoundTask) -> contextlib.AbstractContextManager[Any]:
+        """The hook around the body that the order names, if any (`jobtrail.worker.run.AroundBody`)."""
+        around = self._order["around"]
+        if around is None:
+            return contextlib.nullcontext()
+        module, _, name = around["hook"].partition(":")
+        hook: contextlib.AbstractContextManager[Any] = getattr(import_module(module), name)(around["given"], bound, self._ctx)
+        return hook
+
+    async def _perform_async(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        try:
+            return await function(**arguments)
+        finally:
+            self._cancel = None
+            for cleanup in self._ctx._on_cleanup if self._ctx is not None else ():
+                if inspect.iscoroutinefunction(cleanup):
+                    try:
+                        await cleanup()
+                    except BaseException as error:
+                        self._notes.append(f"a function given to on_cleanup raised {type(error).__name__}")
+                else:
+                    self._hook(cleanup)
+
+    def _clean_up(self) -> None:
+        for function in self._ctx._on_cleanup if self._ctx is not None else ():
+            self._hook(_awaited(function) if inspect.iscoroutinefunction(function) else function)
+
+    def _hook(self, function: Callable[[], Any]) -> None:
+        try:
+            function()
+        except BaseException as error:
+            self._notes.append(f"a function given to on_cancel or on_cleanup raised {type(error).__name__}")
+
+    def _context(self, bound: BoundTask) -> BaseContext:
+        order, claim, task = self._order, self._claim, bound.task
+        kind = AsyncContext if task.is_async else Context
+        return kind(
+            claim=claim,
+            recorder=self._recorder,
+            steps=self._steps,
+            stop=self.stop,
+            state=getattr(bound._submitter, "state", None),
+            period=Period.parse(claim.period) if claim.period else None,
+            file=FileInput(**order["file"]) if order["file"] else None,
+            slot=slot_of(options_of(claim)),
+            limit=FailedItemsLimit.parse(json.loads(order["max_failed_items"] or "null")),
+            successors=successor_maker_of(bound),
+        )
+
+    # -- its end -------------------------------------------------------------------------------------
+
+    def _returned(self, value: Any) -> Message:
+        if isinstance(value, Snooze):
+            return {"how": "snooze", "seconds": float(value.seconds), "reason": _words(value.reason)}
+        partial = isinstance(value, Partial)
+        text, note = encode_result(value.result if partial else value, self._order["result_limit"])
+        end = {"how": "partial" if partial else "returned", "result": text, "note": note}
+        return {**end, "reason": _words(value.reason)} if partial else end
+
+    def _raised(self, error: BaseException) -> Message:
+        if isinstance(error, RetrySignal):
+            return {"how": "retry", "delay": error.delay, "reason": _words(error.reason)}
+        if isinstance(error, AskSignal):
+            return {"how": "ask", "question": asdict(error.question)}
+        failure = self._failure(error)
+        if isinstance(error, (StopSignal, asyncio.CancelledError)) and (self.stop.cause or self._recorder.overtaken):
+            self.stop.noticed = True
+            cause = self.stop.cause or "overtaken by a newer run"
+            return {"how": "stopped", "cause": cause, "failure": asdict(failure)}
+        allowed, delay = self._verdict(error)
+        return {"how": "raised", "failure": asdict(failure), "allowed": allowed, "delay": delay}
+
+    def _failure(self, error: BaseException) -> Failure:
+        limit = self._order["memory"]
+        if limit is None or not isinstance(error, MemoryError):
+            return describe(error, limit=self._order["error_limit"])
+        found = describe(error, limit=self._order["error_limit"])
+        words = f"memory limit {size_words(limit)}"
+        return replace(found, message=f"{words}: {found.message}" if found.message else words)
+
+    def _verdict(self, error: BaseException) -> tuple[bool, tuple[float, str | None] | None]:
+        """The retry policy is asked here, where the exception itself is."""
+        if self._bound is None:
+            return not isinstance(error, UnknownTask), None
+        policy = Retry.from_json(self._order["retry"], self._bound.task.retry)
+        never = isinstance(error, (InputChanged, InvalidArguments, PermanentError))
+        return policy.allows(error) and not never, policy.delay(self._claim.attempt, error)
+
+
+def end_message(no: int, end: Message) -> Message:
+    """The last message about a job, with what it does not say filled in."""
+    nothing: Message = {"noticed": False, "hook_note": None, "unreached": False, "stopped_reason": None, "following": []}
+    return {"kind": "end", "no": no, **nothing, **end}
+
+
+def _awaited(function: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: asyncio.run(function())
+
+
+def _words(text: Any) -> str | None:
+    return None if text is None else safe_text(str(text), MESSAGE_LIMIT)
+
+
+def successor_maker_of(bound: BoundTask) -> SuccessorMaker | None:
+    """What `schedule_next` needs of the application that registered the task, or of the plug-in that declared it."""
+    tasks, settings = (getattr(bound._submitter, name, None) for name in ("tasks", "settings"))
+    return SuccessorMaker(tasks, settings) if tasks is not None and settings is not None else None
+
+
+def _limit_memory(limit: int | None) -> Callable[[], None]:
+    """Let an allocation above the limit raise MemoryError, where the system can; the answer lifts that again."""
+    if limit is None:
+        return lambda: None
+    try:
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if hard < 0 else min(limit, hard), hard))
+    except (ImportError, OSError, ValueError):
+        return lambda: None
+    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

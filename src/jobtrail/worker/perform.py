@@ -1,0 +1,180 @@
+"""Perform a run: make its context, call the body inside its middleware, clean up."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from datetime import datetime
+from json import loads
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.commands import input_files
+from jobtrail.errors import InputChanged
+from jobtrail.job.failure import describe
+from jobtrail.job.period import Period
+from jobtrail.job.retry import Retry
+from jobtrail.runtime import log_capture
+from jobtrail.runtime.context import AsyncContext, Context
+
+from .run import BodyThread
+
+if TYPE_CHECKING:
+    from jobtrail.job.model import Claim, FileInput
+    from jobtrail.job.task import Task
+    from jobtrail.runtime.context import BaseContext, StepStore
+
+    from .run import CallNext, Run
+
+THREAD_LOOK = 0.05  # seconds between two looks at a thread whose wait was cancelled
+
+
+def options_of(claim: Claim) -> dict[str, Any]:
+    """The options of the submission, beside the task's own."""
+    return loads(claim.options) if claim.options else {}
+
+
+def slot_of(options: dict[str, Any]) -> datetime | None:
+    """The planned time of a job that a schedule submitted; None for any other."""
+    return datetime.fromisoformat(options["slot"]) if options.get("slot") else None
+
+
+def policy_of(task: Task, options: dict[str, Any]) -> Retry:
+    """The retry policy of this job."""
+    return Retry.from_json(options["retry"], task.retry) if "retry" in options else task.retry
+
+
+def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
+    """Make the context of a run, with its period and its file. Blocking where there is a file, which is hashed.
+
+    Raises:
+        InputChanged: if the file has changed since its submission and the task does not accept that.
+
+    """
+    claim, options = run.claim, options_of(run.claim)
+    kind = AsyncContext if run.task.is_async else Context
+    return kind(
+        claim=claim,
+        recorder=run.recorder,
+        steps=steps,
+        stop=run.stop,
+        state=state,
+        period=Period.parse(claim.period) if claim.period else None,
+        file=_file_of(run) if claim.file else None,
+        slot=slot_of(options),
+        limit=run.task.max_failed_items,
+        successors=run.successors,
+    )
+
+
+def _file_of(run: Run) -> FileInput:
+    submitted = input_files.from_json(run.claim.file or "")
+    try:
+        return input_files.check_unchanged(submitted)
+    except InputChanged as changed:
+        now = getattr(changed, "now", None)
+        if run.task.on_input_change != "accept" or now is None:
+            raise
+        run.recorder.note("input_changed", f"accepted: SHA-256 {submitted.sha256} at submission, {now.sha256} now")
+        accepted: FileInput = now
+        return accepted
+
+
+async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> BaseException | None:
+    """Run the body inside its middleware.
+
+    Args:
+        run: the run; its value, error and notes are recorded there.
+        chain: the middleware around `body`.
+        steps: where the body's steps are kept.
+        state: the application's services, given to the context.
+
+    Returns:
+        The error of the body, or what kept it from beginning; None where it returned. It never raises.
+
+    """
+    log_capture.current.set(run.recorder.log)  # in this task's own context, so it needs no reset
+    run.entered = True
+    try:
+        run.check_wanted()
+        if run.claim.file:
+            run.ctx = await asyncio.to_thread(build_context, run, steps, state)
+        elif run.task.signature.context:
+            run.ctx = build_context(run, steps, state)
+        value = await chain(run)
+    except BaseException as error:
+        if run.body_ended:
+            if error is not run.body_error:
+                run.hook_note = f"a middleware raised {describe(error).message or type(error).__name__} after the body"
+            return run.body_error
+        return error
+    else:
+        if not run.body_ended:
+            run.body_value = value  # a middleware answered in the body's place
+        return run.body_error
+    finally:
+        if run._hook_limit is not None:
+            run._hook_limit.cancel()
+        if run.ctx is not None and run.ctx._on_cleanup and not (run.on_orphaned_end and run.thread and run.body_lives):
+            await clean_up(run, run.ctx)
+
+
+async def body(run: Run) -> Any:
+    """Call the task's function: the end of the chain of middleware."""
+    signature = run.task.signature
+    arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
+    run.body_begun = True
+    try:
+        run.check_wanted()
+        if run.remote is not None:
+            run.body_value = await run.remote.perform(run)
+        elif run.task.is_async:
+            run.body_value = await run.task.function(**arguments)
+        else:
+            run.body_value = await _in_thread(run, arguments)
+    except BaseException as error:
+        run.body_error = error
+        raise
+    finally:
+        _body_has_ended(run)
+    return run.body_value
+
+
+async def _in_thread(run: Run, arguments: dict[str, Any]) -> Any:
+    """Run a plain function in a thread, and wait for the thread also where the wait is cancelled.
+
+    A middleware with a time limit of its own ends no thread: what the thread returns counts. Once the worker has ended,
+    its orphaned bodies are waited for elsewhere.
+    """
+    thread = run.thread = BodyThread()
+    try:
+        return await run.executor.call(run.task.function, arguments, thread.over)
+    except asyncio.CancelledError:
+        if thread.ended or run.on_orphaned_end is not None:
+            raise
+    while not thread.ended:
+        try:
+            await asyncio.sleep(THREAD_LOOK)
+        except asyncio.CancelledError:
+            if run.on_orphaned_end is not None:
+                raise
+    if thread.error is not None:
+        raise thread.error
+    return thread.value
+
+
+def _body_has_ended(run: Run) -> None:
+    run.body_ended = True
+    if run.hook_timeout is not None and run.coroutine is not None:
+        run._hook_limit = asyncio.get_running_loop().call_later(run.hook_timeout, run.coroutine.cancel)
+
+
+async def clean_up(run: Run, ctx: BaseContext) -> None:
+    """Call the functions that the body gave to on_cleanup()."""
+    for function in ctx._on_cleanup:
+        try:
+            if inspect.iscoroutinefunction(function):
+                await function()
+            else:
+                await run.executor.call(function, {})
+        except BaseException as error:
+            run.hook_note = f"a function given to on_cleanup raised {type(error).__name__}"

@@ -1,0 +1,200 @@
+"""The turns of a worker: one writes the ends there are and claims what there is room for, in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobtrail.errors import StoreError, StoreUnavailable
+from jobtrail.job.model import StopCause
+from jobtrail.recovery.end_writer import EndWriter
+from jobtrail.recovery.run_end import write_ends
+from jobtrail.store import jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from jobtrail.config import Settings
+    from jobtrail.job.model import Claim
+    from jobtrail.recovery.run_end import RunEnd
+    from jobtrail.store import Store
+
+    from .health import Condition
+    from .run_starter import RunStarter
+    from .slots import Slots
+
+_log = logging.getLogger("jobtrail.worker")
+BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
+StopRequests = list[tuple[str, int, str | None]]  # job, run and cause
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTurn:
+    """What one turn did."""
+
+    settled: int
+    claimed: int
+    refused: int = 0
+
+
+class Turns:
+    """The worker's side of the store: unwritten ends, claims, and what happens while the store is away.
+
+    Args:
+        store: the store.
+        settings: ``poll_interval`` and ``spool_after``, in seconds, are used.
+        slots: the worker's slots.
+        runs: starts what is claimed, and knows what runs.
+        identity: gives the worker's id, which changes when it was declared dead while it lives.
+
+    """
+
+    def __init__(
+        self, store: Store, settings: Settings, slots: Slots, runs: RunStarter, identity: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._slots = slots
+        self._runs = runs
+        self._identity = identity
+        self._marks = jobs.Marks()
+        self._looked_for_stops_at = float("-inf")
+        self.ends: list[RunEnd] = []
+        self.writer = EndWriter(store, identity(), settings.spool_after)
+        self.wanted = asyncio.Event()
+        self.claims_nothing = False
+        self.away: str | None = None  # why the store cannot be reached
+        self.condition: Condition | None = None
+        runs.on_end = self.add
+
+    def add(self, end: RunEnd) -> None:
+        """A run is over: its end is written in the next turn."""
+        self.ends.append(end)
+        self.wanted.set()
+
+    @property
+    def unwritten(self) -> list[RunEnd]:
+        """All ends that are not in the store."""
+        return [*self.ends, *self.writer.stuck]
+
+    async def run_once(self) -> WorkerTurn:
+        """Write the ends there are and start what there is room for.
+
+        Raises:
+            StoreError: if the store is away; the ends are kept and written by a later turn.
+
+        """
+        ends, self.ends = self.ends, []
+        wants = [] if self.claims_nothing else self._slots.wants()
+        looks = self._look_for_stops_due()
+        if not ends and not wants and not looks:
+            return WorkerTurn(0, 0)
+        try:
+            refused, claims, stops = await self._write_turn(ends, wants, looks=looks)
+        except (StoreUnavailable, asyncio.CancelledError):
+            # Whether they were written is not known; a second time they are refused where they were.
+            self.ends = ends + self.ends
+            raise
+        except Exception as error:
+            if not ends:
+                raise
+            _log.error("writing %d ends at once failed; each is written alone", len(ends), exc_info=error)
+            await self._write_each(ends)
+            return WorkerTurn(len(ends), 0)
+        self._is_back()
+        self._runs.start(claims)
+        self._tell_stops(stops)
+        return WorkerTurn(len(ends) - len(refused), len(claims), len(refused))
+
+    async def _write_turn(
+        self, ends: list[RunEnd], wants: list[tuple[str, int]], *, looks: bool
+    ) -> tuple[list[RunEnd], list[Claim], StopRequests]:
+        one_statement = not ends and not looks and len(wants) == 1 and not self._suspect_due()
+        return await self._store.awrite(
+            partial(self._transaction, ends=ends, wants=wants, looks=looks), one_statement=one_statement
+        )
+
+    def _transaction(
+        self, conn: Connection, ends: list[RunEnd], wants: list[tuple[str, int]], looks: bool
+    ) -> tuple[list[RunEnd], list[Claim], StopRequests]:
+        now = self._store.now()
+        refused = write_ends(conn, self._store, ends, now) if ends else []
+        claims: list[Claim] = []
+        worker, dialect = self._identity(), self._store.dialect
+        room = self._slots.portion
+        if wants and room > 0 and self._suspect_due():
+            self._slots.looked()
+            claims += jobs.claim_suspect(conn, dialect, [queue for queue, _ in wants], worker, now)
+            room -= len(claims)
+        for queue, free in wants:
+            if room > 0:
+                found = jobs.claim(conn, dialect, queue, min(free, room), worker, now, self._marks, time.monotonic())
+                claims += found
+                room -= len(found)
+        stops = jobs.asked_to_stop(conn, worker) if looks else []
+        return refused, claims, stops
+
+    async def _write_each(self, ends: list[RunEnd]) -> None:
+        try:
+            unwritten = await asyncio.to_thread(self.writer.write_each, ends)
+        except asyncio.CancelledError:
+            self.ends = ends + self.ends
+            raise
+        self.ends = unwritten + self.ends
+
+    def _suspect_due(self) -> bool:
+        """Whether to look for a suspect. One that has ended and is not written still counts as running here: if the
+        process dies now, both are lost in it."""  # noqa: D205, D209
+        running = any(run.claim.suspect for run in list(self._runs.running.values()))
+        unwritten = any(one.suspect for one in self.unwritten)
+        return self._slots.look_due(holds_suspect=running or unwritten)
+
+    def _look_for_stops_due(self) -> bool:
+        now = time.monotonic()
+        if not self._runs.running or now - self._looked_for_stops_at < self._settings.poll_interval:
+            return False
+        self._looked_for_stops_at = now
+        return True
+
+    def _tell_stops(self, stops: StopRequests) -> None:
+        for job_id, run_no, cause in stops:
+            run = self._runs.running.get(job_id)
+            if run is not None and run.claim.run_no == run_no and run.stop.cause is None:
+                run.on_stop = None  # the row says so already
+                run.request_stop(StopCause(cause or "cancel"))
+
+    # -- the store is away, and back -----------------------------------------------------------------
+
+    async def wait_out(self, error: Exception, failures: int) -> None:
+        """Wait after a turn that failed: a growing time, in which unwritten ends are copied into the spool."""
+        if self.away is None:
+            self._goes_away(error)
+        self.away = str(error) or type(error).__name__
+        await asyncio.to_thread(self.writer.store_is_away, list(self.ends))
+        first, longest = BACK_OFF
+        delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+        await asyncio.sleep(delay)
+
+    def _goes_away(self, error: Exception) -> None:
+        if not isinstance(error, StoreError):
+            _log.error("a turn of the worker failed and is repeated", exc_info=error)
+            return
+        _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
+        if self.condition is not None:
+            self.condition.away(str(error) or type(error).__name__)
+
+    def _is_back(self) -> None:
+        if self.away is None:
+            return
+        _log.warning("the store is back")
+        self.away = None
+        self.writer.store_is_back()
+        if self.condition is not None:
+            self.condition.back()
