@@ -258,7 +258,7 @@ def test_what_a_worker_owed_when_it_left_is_paid_by_the_same_process(make_jobs, 
         await soon("it runs", lambda: status(job) == "running" and worker.running)
         for name in ("awrite", "write"):
             monkeypatch.setattr(jobs.store, name, refuse(getattr(jobs.store, name)))
-        monkeypatch.setattr("jobtrail.worker.worker.BACK_OFF", (0.01, 0.02))
+        monkeypatch.setattr("jobtrail.worker.turns.BACK_OFF", (0.01, 0.02))
         away.set()
         gate.set()
         await asyncio.sleep(0.1)

@@ -458,7 +458,7 @@ async def test_a_body_that_gives_signs_may_take_longer_than_its_stall_limit(make
 
 async def test_a_job_given_away_and_back_does_not_start_beside_its_own_old_body(make_jobs, monkeypatch):
     """C-65: declared dead wrongly, and the same process claims the job again while its body blocks."""
-    monkeypatch.setattr(module, "BESIDE_ITSELF", 0.2)
+    monkeypatch.setattr("jobtrail.worker.run_starter.BESIDE_ITSELF", 0.2)
     monkeypatch.setattr(slots, "SUSPECT_LOOK", 0.1)
     jobs = make_jobs(beat_interval=0.1, sweep_interval=0.2)
     gate, bodies = threading.Event(), Bodies()

@@ -350,7 +350,7 @@ def test_a_row_that_cannot_be_written_does_not_hold_up_the_others(jobs, make, ca
     write = upkeep._apply
 
     def refuse(conn, planned):
-        if any(one[0].job_id == found[2].id for one in planned):
+        if any(one.job_id == found[2].id for one in planned):
             raise RuntimeError("this row is bad")
         return write(conn, planned)
 
@@ -358,7 +358,7 @@ def test_a_row_that_cannot_be_written_does_not_hold_up_the_others(jobs, make, ca
     swept = upkeep.run_once(0.0)
     assert (swept.recovered, swept.skipped) == (4, 1)
     assert [one.refresh().status for one in found] == ["pending", "pending", "running", "pending", "pending"]
-    assert f"job {found[2].id} could not be recovered: this row is bad" in caplog.text
+    assert f"job {found[2].id} could not be written: this row is bad" in caplog.text
     upkeep._apply = write
     assert upkeep.run_once(2.0).recovered == 1, "the next turn tries again"
 

@@ -110,7 +110,7 @@ def write_each(
             found.unwritten = list(things[place:])
             break
         except Exception as error:
-            _log.error("job %s: what became of it cannot be stored", thing.job_id, exc_info=error)
+            _log.error("job %s could not be written: %s", thing.job_id, error, exc_info=error)
             found.stuck.append(thing)
             continue
         found.refused += left
