@@ -1,4 +1,4 @@
-"""The job record that every application ends up writing by hand, done once and done well."""
+"""Run, track and re-run background work from inside a Python program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The object an application holds: it ties the parts together and forwards in one line each."""
+"""`JobTrail`, the object of an application: it ties the parts together and forwards each call."""
 
 from __future__ import annotations
 

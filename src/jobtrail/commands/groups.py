@@ -1,4 +1,4 @@
-"""Groups: many jobs submitted together, and what follows when all of them have ended."""
+"""Groups: jobs that are submitted together, and the job that follows when all of them have ended."""
 
 from __future__ import annotations
 
@@ -108,9 +108,11 @@ def open_group(
     name: str | None = None,
     actor: str | None = None,
 ) -> Group:
-    """Submit jobs, all or none, with the one that follows when all have ended; see `JobTrail.group`.
+    """Submit jobs, all or none, with the job that follows when all of them have ended; see `JobTrail.group`.
 
-    Raises: what the first submission that cannot be raises; then none is stored.
+    Raises:
+        UsageError: If one submission is not valid; then none is stored.
+        Conflict: If another job is in the way of one submission.
     """
     service.make_ready()
     prepared = [service._prepare(*task.submission(args)) for task, args in members]

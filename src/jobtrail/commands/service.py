@@ -1,4 +1,4 @@
-"""The use cases of an application: submit, find, and what stands behind `Job` and `BoundTask`."""
+"""Submission and look-up of jobs: the service behind `JobTrail`, `BoundTask` and `Job`."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ RETRY_PAUSE = 0.2  # seconds between tries while the store is away
 
 
 class Runs(Protocol):
-    """Whatever works in this process until it is told to stop: a worker, with or without a scheduler beside it."""
+    """Something that works in this process until it is told to stop: a worker, perhaps with a scheduler."""
 
     def run(self) -> Coroutine[Any, Any, None]:
         """Work until told to stop."""
 
     def stop(self) -> None:
-        """Begin to leave."""
+        """Begin to stop."""
 
     def wait_finished(self, timeout: float) -> bool:
-        """Wait, from another thread, until it has left; False when it has not within ``timeout`` (seconds)."""
+        """Wait, from another thread, until it has stopped; False if it has not within ``timeout`` seconds."""
 
 
 class _Tries:
@@ -69,7 +69,7 @@ class _Tries:
 
 
 class Service:
-    """Submissions and look-ups over one store."""
+    """Submission and look-up of jobs in one store; `JobTrail` forwards to it."""
 
     def __init__(self, store: Store, tasks: Tasks, settings: Settings) -> None:
         self.store = store
@@ -86,9 +86,11 @@ class Service:
     # -- before the first write ------------------------------------------------------------------------
 
     def make_ready(self) -> None:
-        """Bring the schema up to date where that is automatic, and say who submits.
+        """Upgrade the schema where that is automatic, and register this process as a submitter.
 
-        Raises: SchemaMismatch, StoreUnavailable.
+        Raises:
+            SchemaMismatch: If the schema does not fit this version.
+            StoreUnavailable: If the database is not reachable.
         """
         if self._known:
             return
@@ -99,36 +101,34 @@ class Service:
 
     @property
     def _known(self) -> bool:
-        """The schema is right, and the store has heard of this process within a day, so that its row is not pruned."""
+        """True if the schema is right and this process was registered within a day, so that retention keeps its row."""
         return self._ready and time.monotonic() - self._introduced_at < INTRODUCE_EVERY
 
     def make_readable(self) -> None:
-        """Bring the schema up to date where that is automatic; nothing else is written, so a locked file can be read.
+        """Upgrade the schema where that is automatic; write nothing else, so that a locked file can be read.
 
-        Raises: SchemaMismatch, StoreUnavailable.
+        Raises:
+            SchemaMismatch: If the schema does not fit this version.
+            StoreUnavailable: If the database is not reachable.
         """
         if not self._ready and not self._readable:
             migration.ensure(self.store.database, automatic=self.settings.migrate)
             self._readable = True
 
     def migrate(self) -> bool:
-        """Create or upgrade the tables; True when something was done."""
+        """Create or upgrade the tables; True if something was changed."""
         return migration.upgrade(self.store.database)
 
     def _introduce(self, conn: Connection) -> None:
         workers.add_submitter(conn, self.store.dialect, self.submitter, self.store.now())
 
     def after_fork(self) -> None:
-        """A forked child is another submitter."""
+        """Make a forked child a submitter of its own."""
         self.submitter = new_id()
         self._ready = self._readable = False
 
     def _patiently(self, write: Callable[[], T], stored: Callable[[], T | None] | None = None) -> T:
-        """Write; while the store is away, try again for `Settings.submit_retry_seconds`.
-
-        A commit whose answer was lost may have happened: before a write is repeated, ``stored`` reads back by id what an
-        earlier try has written, and its answer counts. Ids are made before the first try.
-        """
+        """Repeat a write while the store is away, at most ``submit_retry_seconds``; ids are fixed before, so nothing is stored twice."""
         tries = _Tries(self.settings.submit_retry_seconds)
         while True:
             try:
@@ -139,7 +139,7 @@ class Service:
                 time.sleep(RETRY_PAUSE)
 
     async def _apatiently(self, write: Callable[[], Awaitable[T]], stored: Callable[[], T | None] | None = None) -> T:
-        """`_patiently` for an event loop; ``stored`` runs in a thread."""
+        """`_patiently` for an event loop."""
         tries = _Tries(self.settings.submit_retry_seconds)
         while True:
             try:
@@ -151,7 +151,7 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def running(self, worker: Runs) -> AsyncIterator[Runs]:
-        """A worker on the running event loop while the block goes on; drains at its end."""
+        """Run a worker on the current event loop for the duration of the block; wait for its jobs at the end."""
         await asyncio.to_thread(self.make_ready)
         task = asyncio.get_running_loop().create_task(worker.run())
         self._workers.add(worker)
@@ -163,9 +163,10 @@ class Service:
             await task
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop the workers that run in this process; with ``timeout`` wait so long, from another thread than theirs.
+        """Stop the workers of this process and wait at most ``timeout`` seconds, from another thread than theirs.
 
-        True when none runs any more.
+        Returns:
+            True if no worker runs any more.
         """
         running = list(self._workers)
         for worker in running:
@@ -190,14 +191,14 @@ class Service:
         return submit.prepare(task, args, using, self.settings, self.store.now(), self.submitter)
 
     def carried_on(self, prepared: Prepared) -> Prepared:
-        """With what a submission hands on that was not prepared by `_prepare` itself; nothing, unless it is traced."""
+        """Add trace information to a prepared submission; does nothing unless tracing is on."""
         return prepared
 
     def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
         return Job(self.store, job_id, created=created, row=row)
 
     def _make_ready_for(self, using: Using) -> None:
-        """Who submits inside his own transaction may hold SQLite's one lock already: then nothing is written beside it."""
+        """Prepare for a submission; inside a caller's SQLite transaction, which holds the only write lock, nothing is written."""
         if using.connection is not None and self.store.database.is_sqlite:
             self.make_readable()
         else:
@@ -218,7 +219,7 @@ class Service:
         return self._job(answer.id, created=answer.created or answer.id == prepared.new.id)
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
-        """`submit` for an event loop; an async connection is used on the loop, all else in a thread of the writer."""
+        """`submit` for an event loop: an async connection is used on the loop, everything else in a thread of the writer."""
         if not self._known:
             await asyncio.to_thread(self._make_ready_for, using)
         if using.file is not None or using.connection is not None:
@@ -290,7 +291,9 @@ class Service:
     def submit_each(self, submissions: Iterable[tuple[Task, dict[str, Any], Using]]) -> list[Job]:
         """Store different submissions (with units, keys, labels) in one transaction, all or none.
 
-        Raises: what the first one that cannot be raises; then none is stored.
+        Raises:
+            UsageError: If one submission is not valid.
+            Conflict: If another job is in the way of one submission.
         """
         self.make_ready()
         prepared = [self._prepare(*one) for one in submissions]
@@ -316,9 +319,10 @@ class Service:
     # -- looking -------------------------------------------------------------------------------------
 
     def get(self, job_id: str) -> Job:
-        """A job by its id or any unique ending of it.
+        """Return a job by its id or any unique end of it.
 
-        Raises: NotFound, also where several ids end so.
+        Raises:
+            NotFound: If no job, or more than one, matches.
         """
         self.make_readable()
         with self.store.read() as conn:
@@ -335,9 +339,10 @@ class Service:
         return self._job(row.id, row=row)
 
     def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
-        """Jobs that a filter names, newest first; see `jobtrail.store.search.search` for the grammar.
+        """Return the jobs that match a filter, newest first.
 
-        Raises: InvalidFilter.
+        Raises:
+            InvalidFilter: If the text does not follow the grammar.
         """
         self.make_readable()
         with self.store.read() as conn:
@@ -346,21 +351,22 @@ class Service:
 
 
 class _Late:
-    """The handle of a submission whose answer is known only at the caller's commit."""
+    """Handle of a submission whose answer is known only when the caller commits."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
         self._job: Job | None = None
 
     def job(self, job: Job) -> Job:
-        """Remember the handle that the caller was given."""
+        """Remember the handle that the caller received."""
         self._job = job
         return job
 
     def settle(self, answer: Submitted) -> None:
-        """The handle names the job that stands for the submission.
+        """Make the handle name the job that represents the submission.
 
-        Raises: what the store's answer means, into the caller's commit.
+        Raises:
+            Conflict: If another job is in the way; the caller's commit fails with it.
         """
         submit.check_answer(answer, self._prepared)
         if self._job is not None:

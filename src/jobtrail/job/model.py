@@ -1,4 +1,4 @@
-"""The values that the whole house speaks in: states, a job as it was read, a claim, an outcome."""
+"""Values of the domain: states, outcomes, a stored job, a claim."""
 
 from __future__ import annotations
 

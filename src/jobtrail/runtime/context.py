@@ -1,4 +1,4 @@
-"""What a body is given: who it is, what it works on, and how it reports, keeps steps and stops."""
+"""The context of a task function: identity, input, items, steps, reports, questions, stopping."""
 
 from __future__ import annotations
 

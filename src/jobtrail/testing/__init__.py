@@ -1,4 +1,4 @@
-"""For the tests of applications: a movable clock, draining, inline execution, a look at what was enqueued, and crashes.
+"""Helpers for the tests of applications: a movable clock, draining, inline execution, assertions, crashes.
 
 clock = MovableClock()
 jobs = JobTrail(f"sqlite:///{tmp_path}/jobs.db", clock=clock)
