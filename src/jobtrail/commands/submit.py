@@ -1,4 +1,4 @@
-"""From a call of ``enqueue`` to the row that is stored: every check comes before anything is written."""
+"""Check a submission and build the row that is stored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LEFT_OUT = {"id", "run_at", "parent", "root", "submitter", "followed", "reason"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A submission that was checked whole and only has to be stored."""
+    """A checked submission that only has to be stored."""
 
     new: NewJob
     rules: Rules

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Inherit:
-    """The successor's is that of the job before it."""
+    """The value of the preceding job."""
 
     def __repr__(self) -> str:
         return "INHERIT"
@@ -26,11 +26,31 @@ INHERIT: Any = _Inherit()
 
 @dataclass(frozen=True, slots=True)
 class Using:
-    """The options of a submission; None means "as the task declares".
+    """Options of one submission (`BoundTask.using`); None means the option of the task.
 
-    source, period or file: the identity of the work. run_at (aware) or delay (seconds or timedelta): not before.
-    priority 0 (most urgent) to 9. labels: short key=value pairs to search by. context: JSON, shown. parent: the id of
-    the job that this one comes from; root: the first of that line (default: the parent). then: see `BoundTask.then`.
+    Attributes:
+        source: Where the data comes from.
+        period: Span of time; identifies the unit.
+        file: Path of the input file; its content identifies the unit.
+        labels: Short key=value pairs for searching.
+        context: JSON that is stored and shown with the job.
+        run_at: Earliest start, an aware datetime.
+        delay: Earliest start, seconds or a timedelta from now.
+        priority: From 0 (claimed first) to 9.
+        queue: Name of the queue.
+        retry: `Retry` or number of attempts.
+        timeout: Seconds or timedelta from the start of an attempt.
+        idempotency_key: Key that makes the submission repeatable.
+        idempotency: "params" to derive the key from task, arguments and time window.
+        window: Lifetime of the key.
+        if_active: "same", "raise" or "queue", if the unit has an active job.
+        if_done: "run", "skip" or "raise", if the unit is complete.
+        connection: SQLAlchemy session or connection whose transaction stores the job.
+        actor: Who submits, for the trail.
+        reason: Reason for the trail.
+        parent: Id of the job that this one comes from.
+        root: Id of the first job of that line; default: the parent.
+        then: Successors; set by `BoundTask.then`.
     """
 
     source: str | None = None
@@ -57,11 +77,10 @@ class Using:
     then: tuple[SuccessorRequest, ...] = ()
 
     def with_options(self, **options: Any) -> Using:
-        """A copy with more options.
+        """Return a copy with more options.
 
         Raises:
-            InvalidOption: if an option does not exist.
-
+            InvalidOption: If an option is not known.
         """
         known = {f.name for f in fields(self)}
         unknown = sorted(set(options) - known)
