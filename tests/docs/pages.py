@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -43,12 +43,4 @@ def run(text, folder):
     script.write_text(text, encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("JOBTRAIL_")}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        [sys.executable, "example.py"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    return warm.run("example.py", cwd=folder, env=environment)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 
+import warm
 from pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "how-to" / "ask-a-person.md"
@@ -15,16 +14,8 @@ PAGE = ROOT / "docs" / "how-to" / "ask-a-person.md"
 
 def jobtrail(folder, *words):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("JOBTRAIL_")}
-    return subprocess.run(
-        [sys.executable, "-m", "jobtrail", *words],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "140"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    environment |= {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "140"}
+    return warm.run("-m", "jobtrail", *words, cwd=folder, env=environment)
 
 
 def test_the_commands_of_the_page(tmp_path):

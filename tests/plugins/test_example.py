@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from jobtrail import JobTrail
 
@@ -41,10 +42,7 @@ def jobtrail(site, tmp_path):
     base = {**kept, "PYTHONPATH": paths, "JOBTRAIL_APP": "program:jobs"}
 
     def run(*words, code=0, **environment):
-        command = [sys.executable, "-m", "jobtrail", *words]
-        done = subprocess.run(
-            command, cwd=tmp_path, env={**base, **environment}, capture_output=True, text=True, timeout=50, check=False
-        )
+        done = warm.run("-m", "jobtrail", *words, cwd=tmp_path, env={**base, **environment})
         assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done.stdout

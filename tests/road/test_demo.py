@@ -19,6 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import warm
 from services import database_name
 from trails import until
 
@@ -45,14 +46,7 @@ pytestmark = pytest.mark.timeout(180)
 def jobtrail(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
-    return subprocess.run(
-        [sys.executable, "-m", "jobtrail", *words],
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-        env=known | environment,
-    )
+    return warm.run("-m", "jobtrail", *words, cwd=Path.cwd(), env=known | environment, timeout=150)
 
 
 def demo(*words: str) -> dict[str, Any]:

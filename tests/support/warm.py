@@ -1,0 +1,142 @@
+"""Run a Python program as a process of its own without paying for its imports: it is forked from an interpreter that has them.
+
+For programs that are run to their end and are not about starting: examples of the documentation, commands of a page.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+IMPORTED = (
+    "jobtrail", "jobtrail.app", "jobtrail.worker.worker", "jobtrail.testing", "jobtrail.cli.program", "jobtrail.cli.entry",
+    "jobtrail.database.migration", "sqlalchemy.dialects.sqlite", "rich.console", "typer", "pydantic", "jsonschema",
+)  # fmt: skip
+_server: subprocess.Popen[str] | None = None
+
+
+def run(*words: str, cwd: Path, env: dict[str, str], timeout: float = 50.0) -> subprocess.CompletedProcess[str]:
+    """Run ``python WORDS`` (a script, or ``-m`` and a module) in a folder with this environment and no standard input.
+
+    Raises: subprocess.TimeoutExpired; the process is killed then.
+    """
+    server = _running()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with tempfile.TemporaryDirectory() as folder:
+        order = {"words": words, "cwd": str(cwd), "env": env, "out": f"{folder}/out", "err": f"{folder}/err"}
+        server.stdin.write(json.dumps(order) + "\n")
+        server.stdin.flush()
+        pid = int(server.stdout.readline())
+        too_late = threading.Event()
+        timer = threading.Timer(timeout, _kill, [pid, too_late])
+        timer.start()
+        code = int(server.stdout.readline())
+        timer.cancel()
+        if too_late.is_set():
+            raise subprocess.TimeoutExpired(words, timeout)
+        out, err = (Path(order[name]).read_bytes().decode("utf-8", "replace") for name in ("out", "err"))
+    return subprocess.CompletedProcess(words, code, out, err)
+
+
+def _kill(pid: int, too_late: threading.Event) -> None:
+    too_late.set()
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _running() -> subprocess.Popen[str]:
+    global _server
+    if _server is None or _server.poll() is not None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        _server = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        atexit.register(_end)
+    return _server
+
+
+def _end() -> None:
+    if _server is not None and _server.stdin is not None:
+        _server.stdin.close()
+        _server.wait(10)
+
+
+# -- in the interpreter that is forked -------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Fork for each order, until there are no more; nothing here starts a thread."""
+    from importlib import import_module
+
+    for name in IMPORTED:
+        with contextlib.suppress(ImportError):
+            import_module(name)
+    base = [path for path in sys.path if path != str(Path(__file__).parent)]
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _become(order, base)
+        print(pid, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+def _become(order: dict[str, Any], base: list[str]) -> None:
+    """Be the program that was ordered, and end as it ends."""
+    code = 1
+    try:
+        os.setsid()
+        writes = os.O_CREAT | os.O_WRONLY | os.O_APPEND
+        for number, name, mode in ((0, os.devnull, os.O_RDONLY), (1, order["out"], writes), (2, order["err"], writes)):
+            os.dup2(os.open(name, mode, 0o600), number)
+        for stream, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+            setattr(sys, stream, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+        os.chdir(order["cwd"])
+        os.environ.clear()
+        os.environ.update(order["env"])
+        words = list(order["words"])
+        module = words.pop(1) if words[0] == "-m" else None
+        sys.argv = words
+        first = "" if module else str(Path(order["cwd"]) / Path(words[0]).parent)
+        sys.path[:] = [first, *filter(None, order["env"].get("PYTHONPATH", "").split(os.pathsep)), *base]
+        code = _ends(module, words[0])
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _ends(module: str | None, script: str) -> int:
+    try:
+        if module:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    serve()
