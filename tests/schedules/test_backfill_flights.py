@@ -45,6 +45,7 @@ def delete(app, folder) -> None:
             conn.execute("DELETE FROM weather WHERE airport = ? AND time_hour LIKE ?", (airport, f"{month}-1%"))
 
 
+@pytest.mark.long
 def test_a_year_is_filled_repaired_and_filled_again_after_five_months_were_deleted(app, tmp_path):
     for airport in AIRPORTS:
         filled(app, sources=f"weather/{airport}", args={"airport": airport}, parallel=6)
