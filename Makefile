@@ -52,7 +52,7 @@ demo: NO_CONSOLE_IS = true
 demo: $(VENV)/.user console ## load real data with real jobs and look at them (ARGS="--once" ends by itself)
 	$(BIN)/jobtrail demo $(ARGS)
 
-test test-long: NO_CONSOLE_IS = true
+test test-long types: NO_CONSOLE_IS = true
 test: $(VENV)/.dev console ## all tests in their short form
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
 
@@ -62,8 +62,9 @@ test-long: $(VENV)/.dev console ## all tests, the long ones too
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .
 
-types: $(VENV)/.dev ## mypy, strict
+types: $(VENV)/.dev console ## types and format: mypy, and the console against the API as it is
 	$(BIN)/mypy
+	$(BIN)/python web/check.py
 
 house: ## the house in numbers (ARGS="--against REV --names")
 	$(PYTHON) scripts/house.py $(ARGS)
