@@ -126,12 +126,12 @@ def section(parts: list[Lines]) -> str:
     """What stands on the page."""
     today = datetime.now(UTC).strftime("%-d %B %Y")
     how = (
-        f"Measured on {today} with `{COMMAND}`: real processes, SIGKILL, and a PostgreSQL of its own. *Given up* are jobs"
-        " that were running alone in a worker that was killed, three times over: they fail visibly. *Lost* is neither"
-        " completed nor given up. A ratio above 1 is a backlog that was being caught up; a p99 of 20 kills or fewer is"
-        " their largest value. *Beyond the record* compares with the runs recorded, because a hand-back is a run and no"
-        " attempt. After a random kill, items are repeated from the last 0.5 s at most (0.25 s, and as much for the write"
-        " on a busy machine), with `durable=True` at most one a run: the tests hold that."
+        f"Measured on {today} with `{COMMAND}`: real processes, SIGKILL, and a separate PostgreSQL server. *Given up* jobs"
+        " ran alone in a worker that was killed, three times: they fail visibly. *Lost* jobs are neither completed nor given"
+        " up. A ratio above 1 means that a backlog was caught up; a p99 of 20 kills or fewer is the largest value. *Bodies"
+        " started beyond the record* compares starts with recorded runs, because a hand-back is a run but not an attempt."
+        " After a random kill, the items of at most the last 0.5 s are repeated (0.25 s, and the same for the write on a busy"
+        " machine), with `durable=True` at most one for each run; the tests check it."
     )
     return "\n".join([TITLE, "", how, *(line for part in parts for line in ["", *part])]) + "\n"
 
