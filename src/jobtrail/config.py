@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from jobtrail.messages import Message
+
 from .errors import InvalidOption
 
 DEFAULT_URL = "sqlite:///jobs.db"
@@ -64,7 +66,7 @@ class Settings:
                 values[name] = _paths(name, value)
                 continue
             if name not in known:
-                message = f"there is no setting '{name}'; there are: {', '.join(sorted(known))}"
+                message = Message("config.unknown-setting", name=name, known=sorted(known))
                 raise InvalidOption(message)
             _check(name, value)
         return replace(self, **values)
@@ -80,8 +82,8 @@ def _paths(name: str, value: Any) -> Any:
         return None if value is None else os.fspath(value)
     given = [value] if single else value
     if name == "upload_folder" or not isinstance(given, (list, tuple)) or not all(map(_is_path, given)):
-        message = f"the setting {name} must be {'a path' if name == 'upload_folder' else 'a list of paths'}; it is {value!r}"
-        raise InvalidOption(message)
+        code = "config.setting-not-path" if name == "upload_folder" else "config.setting-not-paths"
+        raise InvalidOption(Message(code, name=name, value=repr(value)))
     return tuple(os.fspath(one) for one in given)
 
 
@@ -94,7 +96,7 @@ def _check(name: str, value: Any) -> None:
         good = value is None or isinstance(value, bool)
     elif name == "end_blocked":
         if not isinstance(value, bool):
-            message = f"the setting {name} must be True or False; it is {value!r}"
+            message = Message("config.setting-not-boolean", name=name, value=repr(value))
             raise InvalidOption(message)
         return
     elif name.startswith("keep_") and value is None:
@@ -102,7 +104,7 @@ def _check(name: str, value: Any) -> None:
     else:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
     if not good:
-        message = f"the setting {name} must be a number above 0; it is {value!r}"
+        message = Message("config.setting-not-number", name=name, value=repr(value))
         raise InvalidOption(message)
 
 
@@ -129,5 +131,7 @@ def _parse(name: str, text: str, default: Any) -> Any:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
         return int(text) if isinstance(default, int) else float(text)
     except (ValueError, KeyError):
-        message = f"{ENVIRONMENT}{name.upper()} has the value '{text}', which is no {type(default).__name__}"
+        message = Message(
+            "config.bad-variable", text=text, variable=f"{ENVIRONMENT}{name.upper()}", type=type(default).__name__
+        )
         raise InvalidOption(message) from None

@@ -41,11 +41,37 @@ JobSignal (BaseException)             leaves a task function that stops, retries
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.messages import Message, render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class JobTrailError(Exception):
-    """Base class of the errors that jobtrail raises."""
+    """Base class of the errors that jobtrail raises.
+
+    ``str(error)`` is English; `jobtrail.messages.render` gives the text in another language.
+
+    Args:
+        message: A message of the catalogue, or the words of whoever raises it.
+    """
+
+    def __init__(self, message: Message | str = "", /) -> None:
+        super().__init__(message)
+
+    @property
+    def code(self) -> str | None:
+        """The code of the message, such as ``"config.unknown-setting"``; None for an error in somebody's own words."""
+        message = self.args[0] if self.args else None
+        return message.code if isinstance(message, Message) else None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters of the message, by name."""
+        message = self.args[0] if self.args else None
+        return dict(message.params) if isinstance(message, Message) else {}
 
 
 class UsageError(JobTrailError, ValueError):
@@ -55,21 +81,24 @@ class UsageError(JobTrailError, ValueError):
 class AnswerRefused(UsageError):
     """The answer does not fit the question; ``errors`` has one sentence for each path (``$.rows[2].price``)."""
 
-    def __init__(self, errors: dict[str, str]) -> None:
-        told = [f"{'it' if path == '$' else path} {sentence}" for path, sentence in list(errors.items())[:5]]
-        more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
-        super().__init__(f"the answer does not fit: {'; '.join(told)}{more}")
-        self.errors = errors
+    def __init__(self, problems: Mapping[str, Message | str]) -> None:
+        super().__init__(Message("errors.answer-refused", problems=by_path(problems)))
+        self.problems = dict(problems)
 
-    def __reduce__(self) -> tuple[type[AnswerRefused], tuple[dict[str, str]]]:
-        """Made anew from its errors, also in another process."""
-        return AnswerRefused, (self.errors,)
+    @property
+    def errors(self) -> dict[str, str]:
+        """What does not fit, by path, in the language of whoever is being answered."""
+        return {path: render(problem) for path, problem in self.problems.items()}
+
+    def __reduce__(self) -> tuple[type[AnswerRefused], tuple[dict[str, Message | str]]]:
+        """Restored from its problems in another process."""
+        return AnswerRefused, (self.problems,)
 
 
 class InvalidArguments(UsageError):
     """Arguments do not fit the signature of the task, or are not JSON at ``path``."""
 
-    def __init__(self, message: str, path: str | None = None) -> None:
+    def __init__(self, message: Message | str, path: str | None = None) -> None:
         super().__init__(message)
         self.path = path
 
@@ -105,7 +134,7 @@ class UnknownTask(UsageError):
 class Conflict(JobTrailError):
     """The stored state does not allow the operation now; ``job_id`` names the job in the way, if there is one."""
 
-    def __init__(self, message: str, job_id: str | None = None) -> None:
+    def __init__(self, message: Message | str, job_id: str | None = None) -> None:
         super().__init__(message)
         self.job_id = job_id
 
@@ -121,7 +150,9 @@ class AlreadyDone(Conflict):
 class AlreadyAnswered(Conflict):
     """The question has an answer already; ``actor`` and ``at`` (UTC) say who gave it and when."""
 
-    def __init__(self, message: str, job_id: str | None = None, *, actor: str | None = None, at: Any = None) -> None:
+    def __init__(
+        self, message: Message | str, job_id: str | None = None, *, actor: str | None = None, at: Any = None
+    ) -> None:
         super().__init__(message, job_id)
         self.actor = actor
         self.at = at
@@ -146,7 +177,7 @@ class NotFound(JobTrailError, LookupError):
 class JobFailed(JobTrailError):
     """The job failed or was cancelled; ``job_id`` and ``status`` say which and how."""
 
-    def __init__(self, message: str, job_id: str, status: str) -> None:
+    def __init__(self, message: Message | str, job_id: str, status: str) -> None:
         super().__init__(message)
         self.job_id = job_id
         self.status = status
@@ -192,6 +223,20 @@ class SchemaMismatch(StoreError):
     """The database schema is older or newer than this program."""
 
 
+def by_path(problems: Mapping[str, Message | str], most: int = 5) -> Message:
+    """The first problems of an answer in one sentence, each with the path of its field."""
+    shown = [
+        Message("errors.whole", problem=problem) if path == "$" else Message("errors.field", path=path, problem=problem)
+        for path, problem in list(problems.items())[:most]
+    ]
+    if len(problems) > most:
+        shown.append(Message("errors.more", count=len(problems) - most))
+    found = shown[0]
+    for one in shown[1:]:
+        found = Message("errors.both", first=found, second=one)
+    return found
+
+
 class RetryableError(Exception):
     """Raised by a task function: this attempt failed; try again.
 
@@ -226,7 +271,7 @@ class RetrySignal(JobSignal):
     """``ctx.request_retry()``: end this attempt and try again after ``delay`` seconds."""
 
     def __init__(self, delay: float | None, reason: str | None) -> None:
-        super().__init__(reason or "the body asked for a retry")
+        super().__init__(reason or Message("errors.retry-asked"))
         self.delay = delay
         self.reason = reason
 
@@ -235,7 +280,7 @@ class AskSignal(JobSignal):
     """``ctx.ask()``: release the slot until a person has answered; ``question`` is the question."""
 
     def __init__(self, question: Any) -> None:
-        super().__init__(f"the job asks: {question.name}")
+        super().__init__(Message("errors.question-asked", name=question.name))
         self.question = question
 
 
@@ -243,5 +288,5 @@ class StopSignal(JobSignal):
     """Leaves a task function that was asked to stop (cancel, timeout, stall, a newer run)."""
 
     def __init__(self, cause: str) -> None:
-        super().__init__(f"the job was asked to stop: {cause}")
+        super().__init__(Message("errors.stop-asked", cause=cause))
         self.cause = cause

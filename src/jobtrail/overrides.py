@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jobtrail.messages import Message
+
 from .errors import InvalidOption
 from .job.items import FailedItemsLimit
 from .job.retry import Retry
@@ -89,15 +91,19 @@ class Overrides:
             self.done[task.name] = list(self._changes(task, changed))
         return changed
 
-    def unknown(self, find: Callable[[str], Task | None]) -> list[str]:
-        """What is said about tasks that there are not, a sentence for each; ``find`` knows tasks by name and former name."""
-        told = []
+    def unknown(self, find: Callable[[str], Task | None]) -> list[Message]:
+        """A message for each task that is named outside but not registered; ``find`` knows tasks by name and alias."""
+        found: list[Message] = []
         for name in self.tasks:
             task = find(name)
-            if task is None or task.name != name:
-                told.append(f'{self.path}: no task is called "{name}"' + (f'; it is "{task.name}" now' if task else ""))
+            if task is None:
+                found.append(Message("config.unknown-task", path=self.path, name=name))
+            elif task.name != name:
+                found.append(Message("config.renamed-task", path=self.path, name=name, task=task.name))
         lost = [given for spelling, given in self.variables.items() if spelling not in self._owners]
-        return told + [f"{one.by}: there is no such task" for given in lost for one in given.values()]
+        return found + [
+            Message("config.variable-without-task", place=one.by) for given in lost for one in given.values()
+        ]
 
     def warn_of_unknown(self, find: Callable[[str], Task | None]) -> None:
         """Say in the log what is set for tasks that this process does not have: one file may serve several programs."""
@@ -109,9 +115,8 @@ class Overrides:
         given = self.variables.get(spelling, {})
         owner = self._owners.setdefault(spelling, name)
         if given and owner != name:
-            message = (
-                f"{next(iter(given.values())).by} may mean the task '{owner}' or the task '{name}': "
-                f"say it in {FILE}, where a task is written as it is called"
+            message = Message(
+                "config.ambiguous-variable", owner=owner, name=name, file=FILE, place=next(iter(given.values())).by
             )
             raise InvalidOption(message)
         return given
@@ -145,7 +150,13 @@ def read(config: str | os.PathLike[str] | None = "auto") -> Overrides:
     named = os.environ.get(VARIABLE) if by_variable else os.fspath(config)
     found = Overrides(Path(named) if named else None)
     if found.path is not None:
-        _read_file(found, found.path, f"{VARIABLE} names {named}" if by_variable else f"config names {named}")
+        _read_file(
+            found,
+            found.path,
+            Message("config.named-by-variable", variable=VARIABLE, path=named)
+            if by_variable
+            else Message("config.named-by-argument", path=named),
+        )
     _read_variables(found)
     for given in (*found.tasks.values(), *found.variables.values()):
         _check(given)
@@ -155,19 +166,19 @@ def read(config: str | os.PathLike[str] | None = "auto") -> Overrides:
 # -- the file ----------------------------------------------------------------------------------------
 
 
-def _read_file(found: Overrides, path: Path, named: str) -> None:
+def _read_file(found: Overrides, path: Path, named: Message) -> None:
     import tomllib
 
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        message = f"{named}, which cannot be read: {error.strerror or error}"
+        message = Message("config.unreadable-file", named=named, error=error.strerror or error)
         raise InvalidOption(message) from None
     except ValueError as error:  # also of the encoding
-        message = f"{path} is not TOML: {error}"
+        message = Message("config.not-toml", path=path, error=error)
         raise InvalidOption(message) from None
     for name in tables.keys() - {"settings", "tasks"}:
-        message = f"{path} has the table '{name}'; there are: settings, tasks"
+        message = Message("config.unknown-table", path=path, name=name)
         raise InvalidOption(message)
     found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
     for task, options in _table(path, "tasks", tables).items():
@@ -180,7 +191,7 @@ def _table(path: Path, name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     value = tables.get(name, {})
     if isinstance(value, dict):
         return value
-    message = f"{path}: {name} must be a table; it is {value!r}"
+    message = Message("config.not-a-table", path=path, name=name, value=repr(value))
     raise InvalidOption(message)
 
 
@@ -193,7 +204,7 @@ def _read_variables(found: Overrides) -> None:
         task, *words = name.removeprefix(PREFIX).split("__")
         option, *part = [word.lower() for word in words] or [""]
         if not task or not option or len(part) > (option == "retry"):
-            message = f"{name} is not of the form {PREFIX}<TASK>__<OPTION>, as in {PREFIX}WEATHER_SYNC__TIMEOUT"
+            message = Message("config.bad-variable-name", name=name, prefix=PREFIX)
             raise InvalidOption(message)
         given, value = found.variables.setdefault(task, {}), _parsed(os.environ[name])
         if part:
@@ -224,13 +235,13 @@ def _check(given: Mapping[str, Given]) -> None:
     """Refuse at once whatever would be refused for every task."""
     for option, one in given.items():
         if option in FIXED:
-            message = f"{one.by}: '{option}' of a task is the program's and cannot be set from outside"
+            message = Message("config.fixed-option", option=option, place=one.by)
             raise InvalidOption(message)
         if option in OPTIONS:
             task = Task("specimen", _specimen, executor="process")
             _told(one.by, partial(_replaced, task, {option: one.value}))
         elif isinstance(one.value, dict) and one.value and one.value.keys() <= OPTIONS.keys():
-            message = f'{one.by} is a table of options: a task with a dot in its name is written [tasks."weather.sync"]'
+            message = Message("config.table-of-options", place=one.by)
             raise InvalidOption(message)
 
 
@@ -240,9 +251,7 @@ def _with(task: Task, given: Mapping[str, Given], declared: Iterable[str]) -> Ta
     known = {*OPTIONS, *declared}
     for option, one in given.items():
         if option not in known:
-            message = (
-                f"{one.by}: the task '{task.name}' has no option '{option}'; there are: {', '.join(sorted(known))}"
-            )
+            message = Message("config.unknown-option", task=task.name, option=option, known=sorted(known), place=one.by)
             raise InvalidOption(message)
     places = ", ".join(one.by for one in given.values())
     return _told(places, partial(_replaced, task, {option: one.value for option, one in given.items()}))
@@ -277,14 +286,14 @@ def _wait(value: Any) -> dict[str, Any]:
         return {"kind": "fixed", "seconds": value}
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _WAITS:
-        message = "retry wait must be a number of seconds, or a table with kind = 'exponential' or 'fixed'"
+        message = Message("config.bad-retry-wait")
         raise InvalidOption(message)
     _known("retry wait", value, _WAITS[kind])
     if kind == "fixed" and "seconds" not in value:
-        message = "retry wait of the kind 'fixed' needs seconds"
+        message = Message("config.retry-wait-without-seconds")
         raise InvalidOption(message)
     if not isinstance(value.get("jitter", True), bool):
-        message = f"retry wait jitter must be true or false; it is {value['jitter']!r}"
+        message = Message("config.retry-jitter-not-boolean", value=repr(value["jitter"]))
         raise InvalidOption(message)
     return value
 
@@ -292,7 +301,7 @@ def _wait(value: Any) -> dict[str, Any]:
 def _known(what: str, value: Mapping[str, Any], known: Iterable[str]) -> None:
     unknown = sorted(value.keys() - set(known))
     if unknown:
-        message = f"{what} has no '{unknown[0]}'; there are: {', '.join(sorted(known))}"
+        message = Message("config.unknown-key", what=what, unknown=unknown[0], known=sorted(known))
         raise InvalidOption(message)
 
 
@@ -307,5 +316,5 @@ def _told(by: str, make: Callable[[], _T]) -> _T:
     try:
         return make()
     except InvalidOption as error:
-        message = f"{by}: {str(error).replace('None', repr(NOTHING))}"  # as it is written outside of Python
+        message = Message("config.at-place", place=by, problem=error)
         raise InvalidOption(message) from None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidOption, UsageError
 from jobtrail.job.items import Counts, FailedItemsLimit, ItemOutcome, item_key, outcome_of
+from jobtrail.messages import render
 
 some = st.integers(0, 50)
 
@@ -28,7 +29,10 @@ def test_counts():
 
 
 def judge(ok=0, failed=0, skipped=0, unreached=False, stopped=None, has_items=True):
-    return outcome_of(Counts(ok, failed, skipped), unreached=unreached, stopped_reason=stopped, has_items=has_items)
+    status, note = outcome_of(
+        Counts(ok, failed, skipped), unreached=unreached, stopped_reason=stopped, has_items=has_items
+    )
+    return status, note and render(note)
 
 
 @pytest.mark.parametrize(

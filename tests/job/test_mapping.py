@@ -89,7 +89,7 @@ def test_names_stay_as_they_are_and_samples_become_safe():
     question = make_question("m", "?", {"properties": {"price": {}}}, kind="mapping", columns=[hostile])
     assert json.loads(question.detail)["proposal"] == {"price": hostile}
     assert check_answer(question, {"price": hostile}) == {}
-    assert check_answer(question, {"price": "price"})["$.price"].isprintable()
+    assert str(check_answer(question, {"price": "price"})["$.price"]).isprintable()
 
 
 def test_a_sample_that_cannot_be_printed_is_its_type():
@@ -355,14 +355,15 @@ def test_c53_a_mapping_that_will_not_do_is_told_so_by_field(changes, errors):
     ]
     detail = {"columns": columns("a", "b", "c", "Seat count", "Year"), "targets": wanted}
     answer = {"tailnum": "a", "type": "b", "seats": "Seat count", **changes}
-    assert check_mapping(detail, answer) == errors
+    assert {path: str(problem) for path, problem in check_mapping(detail, answer).items()} == errors
 
 
 def test_each_required_target_that_is_missing_is_told():
     assert set(check_mapping(DETAIL, {})) == {"$.tailnum", "$.type", "$.manufacturer", "$.model", "$.seats"}
-    assert check_mapping(DETAIL, ["a"]) == {
-        "$": "must be an object that names a column for each field; it is a list of 1"
-    }
+    assert (
+        str(check_mapping(DETAIL, ["a"])["$"])
+        == "must be an object that names a column for each field; it is a list of 1"
+    )
     assert len(check_mapping(DETAIL, dict.fromkeys(map(str, range(1_000))))) == 50
 
 

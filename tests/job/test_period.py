@@ -132,7 +132,7 @@ def test_refused_in_a_sentence(bad):
     ["2013-02-12T05:00/2013-02-13T05:00", "2013-02-12 05:00/2013-02-13", (datetime(2013, 1, 1), datetime(2013, 1, 2))],
 )
 def test_a_naive_time_needs_a_zone(bad):
-    with pytest.raises(InvalidPeriod, match="naive time with a zone missing"):
+    with pytest.raises(InvalidPeriod, match="no time zone"):
         P(bad)
     assert P(bad, "Europe/Moscow").zone == "Europe/Moscow"
 
@@ -144,7 +144,7 @@ def test_an_unknown_zone(zone):
 
 
 def test_direct_construction_is_checked():
-    with pytest.raises(InvalidPeriod, match="naive"):
+    with pytest.raises(InvalidPeriod, match="no time zone"):
         Period(datetime(2013, 1, 1), utc(2013, 1, 2))
     with pytest.raises(InvalidPeriod, match="ends before"):
         Period(utc(2013, 1, 2), utc(2013, 1, 2))
@@ -316,7 +316,7 @@ def test_ranges_that_are_none(first, last):
 
 @pytest.mark.parametrize("last", ["2013-03-01", "2013-02[Europe/London]"])
 def test_a_range_keeps_to_one_grain_and_zone(last):
-    with pytest.raises(InvalidPeriod, match="different grain or zone"):
+    with pytest.raises(InvalidPeriod, match="differ in grain or time zone"):
         Period.range(P("2013-01"), P(last))
 
 
@@ -327,7 +327,7 @@ def test_contains_and_overlaps():
     assert february.overlaps(P("2013-W05"))
     assert not february.overlaps(P("2013-03"))
     assert not P("2013-03").overlaps(february)
-    with pytest.raises(InvalidPeriod, match="naive"):
+    with pytest.raises(InvalidPeriod, match="no time zone"):
         february.contains(datetime(2013, 2, 1))
 
 
@@ -363,7 +363,7 @@ def test_rules_that_are_none(rule):
 
 
 def test_a_rule_needs_a_moment():
-    with pytest.raises(InvalidPeriod, match="naive"):
+    with pytest.raises(InvalidPeriod, match="no time zone"):
         periods_from_rule("previous day", datetime(2013, 1, 1))
 
 

@@ -24,7 +24,7 @@ from jobtrail.job.questions.question import (
     make_question,
     read_field,
     result_of,
-)
+)  # fmt: skip
 from jobtrail.job.questions.validation import misfits
 
 JSON = st.recursive(
@@ -34,14 +34,8 @@ JSON = st.recursive(
 )
 
 
-class Colour(Enum):
-    RED = "red"
-    GREEN = "green"
-
-
-class Level(IntEnum):
-    LOW = 1
-    HIGH = 2
+Colour = Enum("Colour", {"RED": "red", "GREEN": "green"})
+Level = IntEnum("Level", {"LOW": 1, "HIGH": 2})
 
 
 class Address(BaseModel):
@@ -66,7 +60,11 @@ def ask(schema, **more):
 
 
 def wrong(schema, answer):
-    return check_answer(ask(schema), answer)
+    return texts(ask(schema), answer)
+
+
+def texts(question, answer):
+    return {path: str(problem) for path, problem in check_answer(question, answer).items()}
 
 
 # -- what can be asked -------------------------------------------------------------------------------
@@ -116,7 +114,7 @@ def test_what_fits_and_what_does_not(schema, fits, not_):
         (True, "a pydantic model class, a JSON schema"),
         ([], "1 to 2,000 choices"),
         (range(3), "a list of choices"),
-        (["a", "a"], "stands twice"),
+        (["a", "a"], "listed twice"),
         ([Colour.RED], "a text, a number"),
         ({1: 2}, "keys are text"),
         ({"enum": [float("nan")]}, "nan"),
@@ -290,10 +288,10 @@ TABLE = {
             {"a": 1, "b": 2, "c d": 3},
             {"$.b": "is not asked for; the fields are 'a'", '$["c d"]': "is not asked for; the fields are 'a'"},
         ),
-        (str, "x" * 300_000, {"$": "is too large: the answer of 293 kB (300,002 bytes) above the allowed 256 kB (262,144 bytes)"}),
-        (float, float("nan"), {"$": "is the float nan, which is no JSON value: use None"}),
-        ({}, {"a": [1, float("inf")]}, {"$.a[1]": "is the float inf, which is no JSON value: use None"}),
-        ({}, {"a": date(2013, 2, 12)}, {"$.a": "is a date, which is no JSON value: use .isoformat()"}),
+        (str, "x" * 300_000, {"$": "is too large; at most 256 kB are accepted"}),
+        (float, float("nan"), {"$": "is the float nan, which is not a JSON value: use None"}),
+        ({}, {"a": [1, float("inf")]}, {"$.a[1]": "is the float inf, which is not a JSON value: use None"}),
+        ({}, {"a": date(2013, 2, 12)}, {"$.a": "is a date, which is not a JSON value: use .isoformat()"}),
         ({"multipleOf": 0.5}, 10**400, {"$": "has a number that is too large to be checked"}),
     ],
 )  # fmt: skip
@@ -343,7 +341,7 @@ def test_a_value_in_a_sentence_cannot_steer_a_terminal():
 
 @given(JSON)
 def test_any_answer_fits_or_is_told_why_not(answer):
-    errors = check_answer(ORDER, answer)
+    errors = texts(ORDER, answer)
     assert all(path.startswith("$") and sentence.isprintable() for path, sentence in errors.items())
     if not errors:
         assert isinstance(result_of(Order, answer), Order)
@@ -383,7 +381,7 @@ SELFISH = {"if": {"type": "object", "required": ["x"]}, "then": {"$ref": "#"}}
 def test_a_check_ends_whatever_is_answered(schema, answer, told):
     question = ask(schema)
     started = time.process_time()
-    assert told in check_answer(question, answer).get("$", "")
+    assert told in texts(question, answer).get("$", "")
     assert time.process_time() - started < 20
 
 

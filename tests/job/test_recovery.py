@@ -80,9 +80,7 @@ def test_a_job_left_interrupted_is_taken_up():
 
 
 def test_cancelled_and_its_worker_died_means_cancelled():
-    (only,) = recover(
-        Lost(job(status=Status.CANCELLING, stop_cause="cancel")), guilty=True, how=HOW, now=NOW
-    )
+    (only,) = recover(Lost(job(status=Status.CANCELLING, stop_cause="cancel")), guilty=True, how=HOW, now=NOW)
     assert (only.name, only.to, only.values["note"]) == ("stopped", "cancelled", HOW)
 
 

@@ -107,14 +107,14 @@ def test_an_option_that_middleware_reads_can_be_set_from_outside(toml, make_jobs
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[setting]\nslots = 5", "has the table 'setting'; there are: settings, tasks"),
+        ("[setting]\nslots = 5", "has the table 'setting'; only the tables settings and tasks"),
         ("settings = 5", "settings must be a table; it is 5"),
         ("[settings]\nslots = 0", "settings.slots: the setting slots must be a number above 0; it is 0"),
         ("[settings]\nslot = 5", "settings.slot: there is no setting 'slot'"),
         ("[tasks]\nsync = 5", 'tasks."sync" must be a table; it is 5'),
         ('[tasks."weather.sync"]\ntimeout = "soon"', 'tasks."weather.sync".timeout: timeout must be a number of seconds'),
         ('[tasks."x.y"]\ntimeout = -1', 'tasks."x.y".timeout: timeout must be a number of seconds'),
-        ('[tasks."x.y"]\nretry = {atempts = 3}', "retry has no 'atempts'; there are: attempts, max_delay"),
+        ('[tasks."x.y"]\nretry = {atempts = 3}', "retry has no 'atempts'; it may have: attempts, max_delay"),
         ('[tasks."x.y"]\nretry = {wait = "long"}', "retry wait must be a number"),
         ('[tasks."x.y"]\nretry = {wait = {kind = "fixed"}}', "needs seconds"),
         ('[tasks."x.y"]\nretry = {wait = {kind = "exponential", jitter = "no"}}', "jitter must be true or false"),
@@ -126,9 +126,9 @@ def test_an_option_that_middleware_reads_can_be_set_from_outside(toml, make_jobs
         ('[tasks."x.y"]\nzone = "Mars/North"', "zone must be the name of a time zone"),
         ('[tasks."x.y"]\nkind = 5', "kind must be a printable text"),
         ('[tasks."x.y"]\nmax_failed_items = 1.5', "max_failed_items must be"),
-        ('[tasks."x.y"]\nmiddleware = ["x"]', "'middleware' of a task is the program's"),
-        ('[tasks."x.y"]\nsecret = []', "'secret' of a task is the program's"),
-        ("[tasks.weather.sync]\ntimeout = 5", 'a task with a dot in its name is written [tasks."weather.sync"]'),
+        ('[tasks."x.y"]\nmiddleware = ["x"]', "the option 'middleware' of a task can be set in the program only"),
+        ('[tasks."x.y"]\nsecret = []', "the option 'secret' of a task can be set in the program only"),
+        ("[tasks.weather.sync]\ntimeout = 5", 'quote a task name that has a dot: [tasks."weather.sync"]'),
         ("[tasks", "is not TOML"),
     ],
 )
@@ -144,12 +144,12 @@ def test_an_option_that_nobody_reads_is_refused_when_the_task_is_known(toml, lon
     path = toml("[tasks.load]\ntiemout = 5")
     with pytest.raises(InvalidOption) as refused:
         JobTrail(lonely, config=path).task(name="load")(lambda: None)
-    assert f"{path}, tasks.\"load\".tiemout: the task 'load' has no option 'tiemout'; there are: " in str(refused.value)
+    assert f"{path}, tasks.\"load\".tiemout: the task 'load' has no option 'tiemout'; the options are: " in str(refused.value)
 
 
 def test_options_that_do_not_go_together_are_refused_with_the_place(toml, lonely):
     path = toml('[tasks.load]\nmemory_limit = "512MB"')
-    with pytest.raises(InvalidOption, match=r'tasks\."load"\.memory_limit: .*give it executor='):
+    with pytest.raises(InvalidOption, match=r'tasks\."load"\.memory_limit: .*add executor='):
         JobTrail(lonely, config=path).task(name="load")(lambda: None)
 
 
@@ -191,12 +191,12 @@ def test_what_is_said_of_a_task_that_there_is_not_is_warned_of(toml, make_jobs, 
     jobs = make_jobs(config=path)
     jobs.task(name="load", aliases=["fetch"])(lambda: None)
     told = [
-        f'{path}: no task is called "wether.sync"',
-        f'{path}: no task is called "fetch"; it is "load" now',
-        "JOBTRAIL_TASK__LOST__TIMEOUT: there is no such task",
+        f'{path}: no registered task has the name "wether.sync"',
+        f'{path}: the task "fetch" is now called "load"',
+        "JOBTRAIL_TASK__LOST__TIMEOUT: no registered task has this name",
     ]
     jobs.overrides = JobTrail("sqlite:///x.db", config=path).overrides
-    assert jobs.overrides.unknown(jobs.tasks.find) == told
+    assert [str(one) for one in jobs.overrides.unknown(jobs.tasks.find)] == told
     with caplog.at_level(logging.WARNING, "jobtrail.settings"):
         jobs.worker()
     assert [one.getMessage() for one in caplog.records] == told
@@ -254,7 +254,7 @@ def test_a_whole_policy_and_its_parts(lonely, monkeypatch):
         ("WEATHER_SYNC__TIMEOUT", "soon", "timeout must be a number of seconds"),
         ("WEATHER_SYNC__TIMEOUT", "5\nslots = 3", "timeout must be a number of seconds"),
         ("WEATHER_SYNC__RETRY__ATEMPTS", "5", "retry has no 'atempts'"),
-        ("WEATHER_SYNC__NAME", "other", "'name' of a task is the program's"),
+        ("WEATHER_SYNC__NAME", "other", "the option 'name' of a task can be set in the program only"),
         ("WEATHER_SYNC__TIEMOUT", "5", "the task 'weather.sync' has no option 'tiemout'"),
     ],
 )

@@ -172,7 +172,7 @@ def test_what_cannot_be_is_one_sentence(jt, jobs, words, sentence):
 
 def test_an_unknown_task_names_those_that_there_are(jt):
     answer = jt("backfill", "lod", "--from", "2013", "--to", "2013")
-    assert (answer.code, answer.err) == (2, "jobtrail: no task is called 'lod'; there are: load\n")
+    assert (answer.code, answer.err) == (2, "jobtrail: no task is called 'lod'; the tasks are: load\n")
 
 
 def test_its_own_task_is_not_listed(jt):

@@ -168,7 +168,7 @@ def test_more_than_a_hundred_thousand_units_are_refused(jobs):
 
 def test_an_unknown_task_and_the_task_of_backfills_itself_are_refused(jobs):
     add_load(jobs)
-    with pytest.raises(UnknownTask, match="no task is called 'lod'; there are: load"):
+    with pytest.raises(UnknownTask, match="no task is called 'lod'; the tasks are: load"):
         jobs.backfill_plan("lod", first="2013", last="2013")
     with pytest.raises(InvalidOption, match="has none of its own to fill"):
         jobs.backfill_plan("jobtrail.backfill", first="2013", last="2013")

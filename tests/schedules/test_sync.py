@@ -289,8 +289,8 @@ def test_a_beat_entry_whose_task_is_not_there_is_named(ticking):
         ("0 3 * * *", {"if_done": "raise"}, InvalidOption, "if_done must be one of run, skip"),
         ("0 3 * * *", {"name": ""}, InvalidOption, "the name of a schedule must be a printable text"),
         ("0 3 * * *", {"labels": {"k": 5}}, InvalidOption, "the label 'k'"),
-        ("0 3 * * *", {"labels": {"k=v": "w"}}, InvalidOption, "a label's key holds no '='"),
-        ("0 3 * * *", {"labels": ["k"]}, InvalidOption, "at most 20 labels, texts by name"),
+        ("0 3 * * *", {"labels": {"k=v": "w"}}, InvalidOption, "a label's key must not contain '='"),
+        ("0 3 * * *", {"labels": ["k"]}, InvalidOption, "at most 20 texts by name"),
     ],
 )
 def test_wrong_input_is_refused_where_it_is_declared(tmp_path, rule, options, error, sentence):
@@ -310,7 +310,7 @@ def test_two_schedules_of_one_name_are_refused(tmp_path):
 
 def test_what_is_added_at_run_time_is_checked_too(ticking):
     schedules = ticking.jobs.schedules
-    with pytest.raises(UnknownTask, match="no task is called 'nope'; there are: .*work"):
+    with pytest.raises(UnknownTask, match="no task is called 'nope'; the tasks are: .*work"):
         schedules.add("n", "nope", "0 3 * * *")
     with pytest.raises(InvalidSchedule, match="would never run: no time of it lies ahead"):
         schedules.add("n", "work", NOON - timedelta(days=1))

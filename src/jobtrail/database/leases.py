@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, case, or_, select, update
 
-from .tables import leases, workers
-from .types import EPOCH
+from .tables import EPOCH, leases, workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

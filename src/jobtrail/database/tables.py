@@ -8,10 +8,15 @@ leaves no orphans.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Dialect,
     Float,
     Index,
     Integer,
@@ -22,8 +27,87 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import TIMESTAMP as PG_TIMESTAMP
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from .types import FreeText, Id, Moment
+from jobtrail.messages import render
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    """Microseconds since 1970 in UTC."""
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """The moment that `to_micros` wrote."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+class Sentence(TypeDecorator[str]):
+    """People's own words, or a message of the catalogue in its stored form; it is read in the reader's language."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- the signature is SQLAlchemy's
+        """The text for people."""
+        return render(value) if value is not None and value.startswith("@") else value
+
+
+class Moment(TypeDecorator[datetime]):
+    """An instant in UTC."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """PostgreSQL has a type for it."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(PG_TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(BigInteger())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """Aware moments only; a naive one would be read in somebody's zone."""
+        if value is None or dialect.name == "postgresql":
+            return value
+        return to_micros(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Always aware, always UTC."""
+        if value is None:
+            return None
+        if dialect.name == "postgresql":
+            moment: datetime = value.astimezone(UTC)
+            return moment
+        return from_micros(value)
+
+
+class Id(TypeDecorator[str]):
+    """A UUID, always seen as its text."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """PostgreSQL has a type for it."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(PG_UUID(as_uuid=True))
+        return dialect.type_descriptor(Text())
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        """PostgreSQL's driver takes UUID objects."""
+        if value is None or dialect.name != "postgresql":
+            return value
+        return UUID(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """The text form, whatever the driver gave."""
+        return None if value is None else str(value)
+
 
 metadata = MetaData()
 
@@ -55,8 +139,8 @@ jobs = Table(
     Column("rerun_of", Id),
     Column("parent", Id),
     Column("root", Id),
-    Column("actor", FreeText),
-    Column("reason", FreeText),
+    Column("actor", Text),
+    Column("reason", Sentence),
     Column("context", Text),
     Column("labels", Text),
     Column("submitter", Id),
@@ -78,10 +162,10 @@ jobs = Table(
     # Somebody waits for its end: successors, or a group. Told by the statement that ends it, so nobody else asks.
     Column("followed", Boolean, nullable=False, server_default=text("false")),
     Column("result", Text),
-    Column("note", FreeText),
+    Column("note", Sentence),
     Column("error", Text),
     Column("fingerprint", Text),
-    Column("retry_reason", FreeText),
+    Column("retry_reason", Sentence),
     Column("items_ok", Integer),
     Column("items_failed", Integer),
     Column("items_skipped", Integer),
@@ -163,7 +247,7 @@ items = Table(
     Column("key", Text, nullable=False),
     Column("position", Integer, nullable=False),
     Column("outcome", Text, nullable=False),
-    Column("reason", FreeText),
+    Column("reason", Sentence),
     Column("error_type", Text),
     Column("job_id", Id, nullable=False),
     Column("run_no", Integer, nullable=False),
@@ -203,7 +287,7 @@ progress = Table(
     Column("percent", Float),
     Column("done", Integer),
     Column("total", Integer),
-    Column("message", FreeText),
+    Column("message", Text),
     Column("metadata", Text),
     Column("last_heartbeat_at", Moment, nullable=False),
 )
@@ -232,8 +316,8 @@ events = Table(
     Column("from_status", Text),
     Column("to_status", Text),
     Column("run_no", Integer),
-    Column("actor", FreeText),
-    Column("reason", FreeText),
+    Column("actor", Text),
+    Column("reason", Sentence),
     Column("detail", Text),
     Index("jobtrail_events_job", "job_id", "id"),
 )
@@ -260,8 +344,8 @@ questions = Table(
     Column("expires_at", Moment),
     Column("answer", Text),
     Column("closed_at", Moment),
-    Column("actor", FreeText),
-    Column("reason", FreeText),
+    Column("actor", Text),
+    Column("reason", Sentence),
     Index("jobtrail_questions_job", "job_id"),
     Index("jobtrail_questions_generation", "generation", "name"),
     Index(
@@ -288,7 +372,7 @@ remembered = Table(
     Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("actor", FreeText),
+    Column("actor", Text),
     Column("question", Id, nullable=False),
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("task", "source", "name"),
@@ -304,7 +388,7 @@ successors = Table(
     Column("template", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("job_id", Id),
-    Column("reason", FreeText),
+    Column("reason", Sentence),
     Column("at", Moment, nullable=False),
     Index("jobtrail_successors_after", "after"),
     Index("jobtrail_successors_group", "group_id"),
@@ -314,10 +398,10 @@ groups = Table(
     "jobtrail_groups",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("name", FreeText),
+    Column("name", Text),
     Column("total", Integer, nullable=False),
     Column("outcome", Text),
-    Column("actor", FreeText),
+    Column("actor", Text),
     Column("created_at", Moment, nullable=False),
     Column("finished_at", Moment),
 )
@@ -411,8 +495,8 @@ schedules = Table(
     Column("edits", Text),
     Column("origin", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("paused_by", FreeText),
-    Column("paused_reason", FreeText),
+    Column("paused_by", Text),
+    Column("paused_reason", Sentence),
     Column("paused_at", Moment),
     Column("paused_until", Moment),
     Column("anchor", Moment, nullable=False),
@@ -444,7 +528,7 @@ slots = Table(
     Column("schedule_id", Id, nullable=False),
     Column("planned_at", Moment, nullable=False),
     Column("state", Text, nullable=False),
-    Column("reason", FreeText),
+    Column("reason", Sentence),
     Column("job_id", Id),
     Column("through", Moment),
     Column("at", Moment, nullable=False),
@@ -475,8 +559,8 @@ queues = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("paused", Boolean, nullable=False),
-    Column("actor", FreeText),
-    Column("reason", FreeText),
+    Column("actor", Text),
+    Column("reason", Sentence),
     Column("at", Moment, nullable=False),
 )
 
@@ -486,10 +570,10 @@ actions = Table(
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("at", Moment, nullable=False),
-    Column("actor", FreeText, nullable=False),
+    Column("actor", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("target", FreeText),
-    Column("reason", FreeText),
+    Column("target", Text),
+    Column("reason", Sentence),
     Column("detail", Text),
     Index("jobtrail_actions_target", "name", "target"),
 )
@@ -502,7 +586,7 @@ tokens = Table(
     Column("role", Text, nullable=False),
     Column("digest", Text, nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
-    Column("actor", FreeText),
+    Column("actor", Text),
     Column("expires_at", Moment),
     Column("used_at", Moment),
     Column("revoked_at", Moment),

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import Message, render
+
 from .json_value import safe_text
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ class Failure:
 
     ``type`` is the class with its module (none for built-ins), ``message`` what the exception says,
     ``fingerprint`` 16 hex digits that are equal for errors of one cause, ``origin`` the last place in the
-    user's code as ``module:function``, or empty.
+    user's code as ``module:function``, or empty. ``sentence`` is the stored form of a message of the catalogue,
+    where the exception carries one, else empty.
     """
 
     type: str
@@ -59,17 +62,26 @@ class Failure:
     traceback: str
     fingerprint: str
     origin: str
+    sentence: str = ""
 
     def to_json(self) -> str:
         """One JSON text."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        values = asdict(self)
+        if not self.sentence:
+            del values["sentence"]
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Failure:
-        """What `to_json` wrote; a text of another shape becomes the message, so that it can still be shown."""
+        """What `to_json` wrote, its message in the reader's language where it is one of the catalogue.
+
+        A text of another shape becomes the message, so that it can still be shown.
+        """
         try:
-            found = json.loads(text)
-            return cls(**{name: str(found.get(name, "")) for name in cls.__slots__})
+            values = {name: str(value) for name, value in json.loads(text).items() if name in cls.__slots__}
+            if values.get("sentence"):
+                values["message"] = _cleaned(render(values["sentence"]))
+            return cls(**dict.fromkeys(cls.__slots__, "") | values)
         except (ValueError, AttributeError):
             return cls("", text, "", "", "")
 
@@ -99,13 +111,25 @@ _PASSWORD = re.compile(r"://([^\s/:@]*):[^\s/]+@")
 
 def _describe(error: BaseException, limit: int, skip: tuple[str, ...]) -> Failure:
     name = type_name(error)
-    message = safe_text(mask_urls(_message_of(error, _text_of(error))), limit // 4)
+    message = _cleaned(_message_of(error, _text_of(error)), limit // 4)
     frames = _users_frames(error.__traceback__, skip)
     last = _last_of(frames, skip)
     origin = f"{last[0]}:{last[3]}" if last else ""
     text = _Report(error, message, frames, skip).text()
     traceback = safe_text(mask_urls(text), limit - limit // 4)
-    return Failure(name, message, traceback, _fingerprint(name, message, origin), origin)
+    sentence = _sentence_of(error, limit // 4)
+    return Failure(name, message, traceback, _fingerprint(name, message, origin), origin, sentence)
+
+
+def _cleaned(text: str, limit: int = ERROR_LIMIT) -> str:
+    return safe_text(mask_urls(text), limit)
+
+
+def _sentence_of(error: BaseException, limit: int) -> str:
+    """The stored form of the message that the exception carries; one that would have to be cut is not kept."""
+    message = error.args[0] if error.args else None
+    stored = mask_urls(message.stored) if isinstance(message, Message) else ""
+    return stored if stored == safe_text(stored, limit) else ""
 
 
 # -- what it says ------------------------------------------------------------------------------------

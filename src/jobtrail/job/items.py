@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from jobtrail.errors import InvalidOption, UsageError
+from jobtrail.messages import Message
 
 from .json_value import safe_text
 
@@ -72,10 +73,7 @@ class FailedItemsLimit:
             return cls(count=value)
         if isinstance(value, float) and isfinite(value) and 0 < value <= 1:
             return cls(share=value)
-        message = (
-            "max_failed_items must be a whole number from 0 on, or a share above 0.0 and up to 1.0, "
-            f"or None for no limit; it is {value!r}"
-        )
+        message = Message("job.bad-max-failed-items", value=repr(value))
         raise InvalidOption(message)
 
     def __str__(self) -> str:
@@ -134,17 +132,21 @@ def outcome_of(
     status, note = _judge(counts)
     if stopped_reason is None:
         return status, note
-    stopped = f"stopped: {stopped_reason}" if stopped_reason else "stopped by the body"
-    return status, f"{note}; {stopped}" if note and counts.total else stopped
+    stopped = (
+        Message("job.stopped-with-reason", reason=stopped_reason).stored
+        if stopped_reason
+        else Message("job.stopped-by-body").stored
+    )
+    return status, Message("job.both", first=note, second=stopped).stored if note and counts.total else stopped
 
 
 def _judge(counts: Counts) -> tuple[str, str | None]:
     if counts.total == 0:
-        return "completed", "nothing to do"
+        return "completed", Message("job.nothing-to-do").stored
     if counts.failed == counts.total:
         return "failed", _all(counts.total, "failed")
     if counts.failed:
-        return "partial", f"{counts.failed:,} of {counts.total:,} items failed"
+        return "partial", Message("job.some-items-failed", failed=counts.failed, total=counts.total).stored
     if counts.skipped == counts.total:
         return "completed", _all(counts.total, "skipped")
     return "completed", None
@@ -152,13 +154,14 @@ def _judge(counts: Counts) -> tuple[str, str | None]:
 
 def _all(total: int, what: str) -> str:
     if total == 1:
-        return "the only item failed" if what == "failed" else "the only item was skipped"
-    return f"all {total:,} items failed" if what == "failed" else f"all {total:,} items were skipped"
+        return Message("job.only-item-failed" if what == "failed" else "job.only-item-skipped").stored
+    return Message("job.all-items-failed" if what == "failed" else "job.all-items-skipped", total=total).stored
 
 
 def _left_early(counts: Counts) -> str:
-    left = f"the loop was left early after {counts.total:,} {'item' if counts.total == 1 else 'items'}"
-    return f"{left}, {counts.failed:,} of them failed" if counts.failed else left
+    if counts.failed:
+        return Message("job.left-early-failed", total=counts.total, failed=counts.failed).stored
+    return Message("job.left-early", total=counts.total).stored
 
 
 def item_key(value: Any) -> str:
@@ -205,8 +208,5 @@ def _key_part(value: Any) -> Any:
 
 
 def _refuse_key(value: Any) -> Any:
-    message = (
-        f"the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is a "
-        f"{type(value).__name__}: give key= a function that returns one"
-    )
+    message = Message("job.bad-item-key", type=type(value).__name__)
     raise UsageError(message)

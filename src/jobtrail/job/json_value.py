@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from jobtrail.errors import InvalidArguments, TooLarge
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ARGUMENTS_LIMIT = 262_144
+PASS_A_FILE = Message("job.advice-file")
+ASK_FOR_LESS = Message("job.advice-less")
 RESULT_LIMIT = 1_048_576
 STEP_LIMIT = 16_777_216
 MAX_DEPTH = 64
@@ -66,8 +69,8 @@ def encode_arguments(args: Mapping[str, Any], limit_bytes: int = ARGUMENTS_LIMIT
         except ValueError:  # NaN, infinity or a number of thousands of digits: the walk below finds the place
             pass
         else:
-            return text if len(text) <= limit_bytes else _refuse_size("arguments", len(text), limit_bytes)
-    return _encode_strictly(args, "arguments", limit_bytes)
+            return text if len(text) <= limit_bytes else _refuse_size(Message("job.arguments"), len(text), limit_bytes)
+    return _encode_strictly(args, Message("job.arguments"), limit_bytes)
 
 
 def encode_step(value: Any, limit_bytes: int = STEP_LIMIT) -> str:
@@ -75,7 +78,7 @@ def encode_step(value: Any, limit_bytes: int = STEP_LIMIT) -> str:
 
     Raises: InvalidArguments with the path of what is no JSON value; TooLarge.
     """
-    return _encode_strictly(value, "a step's result", limit_bytes)
+    return _encode_strictly(value, Message("job.a-steps-result"), limit_bytes)
 
 
 def canonical(value: Any) -> str:
@@ -100,20 +103,19 @@ def decode(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-def _encode_strictly(value: Any, what: str, limit: int) -> str:
+def _encode_strictly(value: Any, what: Message, limit: int, advice: Message = PASS_A_FILE) -> str:
     try:
         _Check(4 * limit).check(value, None, 0)
     except _TooMuchError:
-        message = f"{what} above the allowed {size(limit)} by far; pass a file or a reference instead"
+        message = Message("job.far-too-large", what=what, limit=size(limit), advice=advice)
         raise TooLarge(message) from None
     text = _encode(value)
-    return text if len(text) <= limit else _refuse_size(what, len(text), limit)
+    return text if len(text) <= limit else _refuse_size(what, len(text), limit, advice)
 
 
-def _refuse_size(what: str, actual: int, limit: int) -> str:
-    message = (
-        f"{what} of {size(actual)} ({actual:,} bytes) above the allowed {size(limit)} ({limit:,} bytes); "
-        "pass a file or a reference instead"
+def _refuse_size(what: Message, actual: int, limit: int, advice: Message = PASS_A_FILE) -> str:
+    message = Message(
+        "job.too-large", what=what, size=size(actual), bytes=actual, limit=size(limit), allowed=limit, advice=advice
     )
     raise TooLarge(message)
 
@@ -147,9 +149,9 @@ class _Check:
 
     def enter(self, value: Any, place: _Place, depth: int) -> None:
         if id(value) in self.within:
-            _refuse(place, "contains itself")
+            _refuse(place, Message("job.value-contains-itself"))
         if depth >= MAX_DEPTH:
-            _refuse(place, f"is nested deeper than {MAX_DEPTH} levels")
+            _refuse(place, Message("job.value-too-deep", most=MAX_DEPTH))
         self.within.add(id(value))
         if isinstance(value, dict):
             self.check_dict(value, place, depth + 1)
@@ -161,14 +163,14 @@ class _Check:
     def check_dict(self, value: dict[Any, Any], place: _Place, depth: int) -> None:
         for key, member in value.items():
             if type(key) is not str:
-                _refuse(place, f"has a key of type {type(key).__name__}; JSON keys are text: use str()")
+                _refuse(place, Message("job.key-not-text", type=type(key).__name__))
             self.left -= len(key) >> 6
             self.check(member, (place, key), depth)
 
     def check_subclass(self, value: Any, place: _Place, depth: int) -> None:
         """Named tuples, ordered dicts and the like pass as what they are; an enum would lose its class."""
         if isinstance(value, Enum) or not isinstance(value, (str, int, float, dict, list, tuple)):
-            _refuse(place, f"is {_article(type(value).__name__)}, which is no JSON value{_hint(value)}")
+            _refuse(place, Message("job.value-not-json", type=_article(type(value).__name__), hint=_hint(value)))
         if isinstance(value, (dict, list, tuple)):
             self.enter(value, place, depth)
         elif not isinstance(value, str):
@@ -178,14 +180,14 @@ class _Check:
 def _check_number(value: float, place: _Place) -> None:
     if isinstance(value, float):
         if not isfinite(value):
-            _refuse(place, f"is the float {value!r}, which is no JSON value: use None")
+            _refuse(place, Message("job.float-not-json", value=repr(value)))
     elif not -_SMALL_INT < value < _SMALL_INT and value.bit_length() > MAX_INT_BITS:
-        _refuse(place, "is an int of more than 4,000 digits, which could not be read back: use str()")
+        _refuse(place, Message("job.int-too-long"))
 
 
-def _refuse(place: _Place, problem: str) -> None:
+def _refuse(place: _Place, problem: Message) -> None:
     path = render(place)
-    message = f"{path} {problem}"
+    message = Message("job.at-path", path=path, problem=problem)
     raise InvalidArguments(message, path)
 
 
@@ -207,26 +209,26 @@ def _article(name: str) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-_HINTS: tuple[tuple[tuple[type, ...], str], ...] = (
-    ((datetime, date, time), ": use .isoformat()"),
-    ((Enum,), ": use .value"),
-    ((Decimal, UUID, PurePath), ": use str()"),
-    ((timedelta,), ": use .total_seconds()"),
-    ((bytes, bytearray, memoryview), ": use .decode() or base64"),
-    ((set, frozenset), ": use sorted() or list()"),
+_HINTS: tuple[tuple[tuple[type, ...], Message], ...] = (
+    ((datetime, date, time), Message("job.hint", call=".isoformat()")),
+    ((Enum,), Message("job.hint", call=".value")),
+    ((Decimal, UUID, PurePath), Message("job.hint", call="str()")),
+    ((timedelta,), Message("job.hint", call=".total_seconds()")),
+    ((bytes, bytearray, memoryview), Message("job.hint", call=".decode() or base64")),
+    ((set, frozenset), Message("job.hint", call="sorted() or list()")),
 )
 
 
-def _hint(value: Any) -> str:
+def _hint(value: Any) -> Message | str:
     for kinds, hint in _HINTS:
         if isinstance(value, kinds):
             return hint
     if callable(getattr(type(value), "model_dump", None)):
-        return ': use .model_dump(mode="json")'
+        return Message("job.hint", call='.model_dump(mode="json")')
     if dataclasses.is_dataclass(value):
-        return ": use dataclasses.asdict()"
+        return Message("job.hint", call="dataclasses.asdict()")
     if callable(getattr(type(value), "tolist", None)):
-        return ": use .tolist()"
+        return Message("job.hint", call=".tolist()")
     return ""
 
 
@@ -246,9 +248,9 @@ def encode_result(value: Any, limit_bytes: int = RESULT_LIMIT) -> tuple[str | No
     try:
         return _encode_leniently(value, limit_bytes)
     except _TooMuchError:
-        return None, f"result is larger than {size(limit_bytes)} and was not stored"
+        return None, Message("job.result-too-large", limit=size(limit_bytes)).stored
     except BaseException as error:
-        return None, f"result could not be stored: {type(error).__name__}"
+        return None, Message("job.result-not-storable", type=type(error).__name__).stored
 
 
 def _encode_leniently(value: Any, limit: int) -> tuple[str | None, str | None]:
@@ -257,34 +259,35 @@ def _encode_leniently(value: Any, limit: int) -> tuple[str | None, str | None]:
     if kind is not str and kind is not int:
         value = copy.copy(value, None, 0)
     elif kind is int and value.bit_length() > MAX_INT_BITS:
-        value = copy.lost(None, "an int of more than 4,000 digits")
+        value = copy.lost(None, Message("job.lost-int"))
     text = _encode(value)
     if len(text) > limit:
-        return None, f"result of {size(len(text))} is larger than {size(limit)} and was not stored"
+        return None, Message("job.result-of-size-too-large", size=size(len(text)), limit=size(limit)).stored
     return text, copy.note()
 
 
 class _Copy:
     """Builds a JSON value beside the original and remembers where it had to change it."""
 
-    __slots__ = ("first", "left", "places", "within")
+    __slots__ = ("left", "path", "places", "what", "within")
 
     def __init__(self, left: int) -> None:
         self.left = left
         self.within: set[int] = set()
-        self.first = ""
+        self.path = ""
+        self.what: Message | str = ""
         self.places = 0
 
     def note(self) -> str | None:
         if not self.places:
             return None
-        more = f" (and {self.places - 1:,} more)" if self.places > 1 else ""
-        return f"result is not JSON at {self.first}{more}; stored as far as it is"
+        more = Message("job.and-more", count=self.places - 1) if self.places > 1 else ""
+        return Message("job.result-not-json", more=more, path=self.path, what=self.what).stored
 
-    def lost(self, place: _Place, what: str) -> Any:
+    def lost(self, place: _Place, what: Message | str) -> Any:
         """Remember a place; None stands there unless the caller has better."""
         if not self.places:
-            self.first = f"{render(place)}: {what}"
+            self.path, self.what = render(place), what
         self.places += 1
         return None
 
@@ -315,7 +318,7 @@ class _Copy:
         if isinstance(value, float):
             return self.lost(place, repr(float(value)))
         if isinstance(value, int):
-            return value if value.bit_length() <= MAX_INT_BITS else self.lost(place, "an int of over 4,000 digits")
+            return value if value.bit_length() <= MAX_INT_BITS else self.lost(place, Message("job.lost-int"))
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -331,9 +334,9 @@ class _Copy:
 
     def nested(self, original: Any, value: Any, place: _Place, depth: int) -> Any:
         if id(original) in self.within:
-            return self.lost(place, "it contains itself")
+            return self.lost(place, Message("job.lost-cycle"))
         if depth >= MAX_DEPTH:
-            return self.lost(place, f"nested deeper than {MAX_DEPTH} levels")
+            return self.lost(place, Message("job.lost-depth", most=MAX_DEPTH))
         self.within.add(id(original))
         try:
             if isinstance(value, Mapping):
@@ -349,7 +352,7 @@ class _Copy:
         for key, member in value.items():
             name = key if type(key) is str else _key_text(key)
             if name in found:
-                self.lost((place, name), "two keys with the same text")
+                self.lost((place, name), Message("job.lost-key"))
             self.left -= len(name) >> 6
             found[name] = self.copy(member, (place, name), depth)
         return found

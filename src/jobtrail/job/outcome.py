@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import Message
+
 from . import transitions
 from .failure import describe
 from .items import Counts, outcome_of
@@ -160,11 +162,11 @@ def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, no
         to = Status(status)
     if outcome.partial and to is Status.COMPLETED:
         to, note = Status.PARTIAL, outcome.partial_reason or note
-    note = "; ".join(part for part in (note, outcome.note) if part) or None
+    note = Message("job.both", first=note, second=outcome.note).stored if note and outcome.note else note or outcome.note
     may_repeat = job.stop_cause is None and policy.on_partial
     if to is Status.PARTIAL and may_repeat and policy.next_attempt_allowed(job.attempt, job.max_attempts):
         delay, _ = policy.delay(job.attempt, None)
-        reason = f"partial: {note}" if note else "partial"
+        reason = Message("job.partial-because", note=note).stored if note else Message("job.partial").stored
         return transitions.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
     return transitions.finished(job, now, to, result=outcome.result, note=note, counts=_counts(ledger))
 
@@ -172,7 +174,11 @@ def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, no
 def _raised(job: Subject, outcome: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     again = outcome.retry and policy.next_attempt_allowed(job.attempt, job.max_attempts)
     retry_at = now + timedelta(seconds=outcome.delay) if again else None
-    reason = outcome.summary if outcome.warning is None else f"{outcome.summary} ({outcome.warning})"
+    reason = (
+        outcome.summary
+        if outcome.warning is None
+        else Message("job.with-warning", warning=outcome.warning, text=outcome.summary).stored
+    )
     if job.stop_cause is not None:
         return transitions.stopped_by_limit(
             job, now, error=outcome.error, fingerprint=outcome.fingerprint, retry_at=retry_at, reason=reason,
@@ -196,14 +202,14 @@ def _given_up(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry,
     """The body had been over its limit and now wants, or has, to run again: as the policy allows."""
     seconds = outcome.seconds if isinstance(outcome, SnoozeAsked) else 0.0
     again = policy.next_attempt_allowed(job.attempt, job.max_attempts)
-    failure = describe(TimeoutError(f"stopped by its {job.stop_cause} limit"))
+    failure = describe(TimeoutError(Message("job.stopped-by-limit", cause=job.stop_cause)))
     return transitions.stopped_by_limit(
         job,
         now,
         error=failure.to_json(),
         fingerprint=failure.fingerprint,
         retry_at=now + timedelta(seconds=seconds) if again else None,
-        reason=failure.message,
+        reason=failure.sentence or failure.message,
         counts=_counts(ledger),
     )
 
@@ -213,7 +219,7 @@ def _handed_back(job: Subject, outcome: HandedBack, policy: Retry, now: datetime
     free = job.hand_backs < transitions.FREE_HAND_BACKS
     if free or policy.next_attempt_allowed(job.attempt, job.max_attempts):
         return transitions.handed_back(job, now, reason=outcome.reason)
-    failure = describe(RuntimeError(f"handed back {job.hand_backs} times: {outcome.reason}"))
+    failure = describe(RuntimeError(Message("job.handed-back-often", reason=outcome.reason, times=job.hand_backs)))
     return transitions.finished(
         job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=outcome.reason
     )
@@ -222,9 +228,16 @@ def _handed_back(job: Subject, outcome: HandedBack, policy: Retry, now: datetime
 def _not_known(job: Subject, outcome: NotKnownHere, now: datetime) -> Move:
     if outcome.final:
         return transitions.finished(
-            job, now, Status.FAILED, error=outcome.error, fingerprint=outcome.fingerprint, reason="unknown task"
+            job,
+            now,
+            Status.FAILED,
+            error=outcome.error,
+            fingerprint=outcome.fingerprint,
+            reason=Message("job.unknown-task").stored,
         )
-    return transitions.put_back(job, now + timedelta(seconds=outcome.delay), reason="unknown task here")
+    return transitions.put_back(
+        job, now + timedelta(seconds=outcome.delay), reason=Message("job.unknown-task-here").stored
+    )
 
 
 def _counts(ledger: Ledger) -> tuple[int, int, int] | None:

@@ -12,11 +12,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jobtrail.errors import InvalidPeriod
+from jobtrail.messages import Message
 
-ACCEPTED = (
-    "accepted are 2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 and start/end, "
-    "with a zone as in 2013-02[Europe/Berlin]"
-)
+ACCEPTED = "2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 and start/end, with a zone as in 2013-02[Europe/Berlin]"
 MOST_PARTS = 100_000
 CALENDAR = ("year", "month", "week", "day")
 UNITS = (*CALENDAR, "hour")
@@ -63,7 +61,7 @@ class Period:
             if at.tzinfo is not UTC:
                 object.__setattr__(self, name, _aware(at).astimezone(UTC))
         if self.end <= self.start:
-            message = f"the period from {_stamp(self.start)} to {_stamp(self.end)} ends before it has begun"
+            message = Message("job.period-backwards", start=_stamp(self.start), end=_stamp(self.end))
             raise InvalidPeriod(message)
 
     @classmethod
@@ -89,7 +87,7 @@ class Period:
             if isinstance(value, (tuple, list)) and len(value) == 2:
                 return cls(_end(value[0], zone), _end(value[1], zone), _or_utc(zone))
         except OverflowError:
-            message = f"the period {_shown(value)} lies beyond the years 1 to 9999"
+            message = Message("job.period-out-of-years", value=_shown(value))
             raise InvalidPeriod(message) from None
         raise _refused(value)
 
@@ -106,14 +104,14 @@ class Period:
                 100,000 periods.
         """
         if first.unit != last.unit or first.zone != last.zone:
-            message = f"{first.text} and {last.text} are of different grain or zone, so nothing lies between them"
+            message = Message("job.period-grains-differ", first=first.text, last=last.text)
             raise InvalidPeriod(message)
         found = [first]
         while found[-1].start < last.start:
             found.append(found[-1].next())
             _check_number(len(found))
         if found[-1] != last:
-            message = f"going on from {first.text} never gives {last.text}; the last must be one of the series"
+            message = Message("job.period-series-misses-end", first=first.text, last=last.text)
             raise InvalidPeriod(message)
         return found
 
@@ -164,7 +162,7 @@ class Period:
             InvalidPeriod: If ``into`` is another word, or there are more than 100,000 parts.
         """
         if into not in UNITS:
-            message = f"a period is split into year, month, week, day or hour; not into {into!r}"
+            message = Message("job.period-bad-part", into=repr(into))
             raise InvalidPeriod(message)
         parts: list[Period] = []
         at = self.start
@@ -208,7 +206,7 @@ class Period:
                 return _calendar(unit, _step(unit, self._local(self.start), steps), self.zone)
             return _shifted(self, steps)
         except (OverflowError, ValueError):
-            message = f"next to {self.text} there is no period within the years 1 to 9999"
+            message = Message("job.period-no-neighbour", period=self.text)
             raise InvalidPeriod(message) from None
 
 
@@ -225,7 +223,7 @@ def periods_from_rule(rule: str, at: datetime, zone: str = "UTC") -> Period:
     """
     which, _, unit = rule.partition(" ") if isinstance(rule, str) else ("", "", "")
     if which not in {"previous", "current"} or unit not in UNITS:
-        message = f'the rule {_shown(rule)} is none; it is "previous" or "current" and year, month, week, day or hour'
+        message = Message("job.period-bad-rule", rule=_shown(rule))
         raise InvalidPeriod(message)
     tz = _zone(zone)
     moment = _aware(at).astimezone(UTC)
@@ -257,7 +255,7 @@ def _parse_text(text: str, zone: str | None) -> Period:
         else:
             start = datetime(int(year), int(month or 1), int(day or 1), int(hour or 0))  # noqa: DTZ001
     except ValueError:
-        message = f"the period {_shown(text)} is not in the calendar; {ACCEPTED}"
+        message = Message("job.period-not-in-calendar", text=_shown(text), accepted=ACCEPTED)
         raise InvalidPeriod(message) from None
     if hour:
         return _hour(start, _or_utc(zone), text, utc=bool(utc))
@@ -273,7 +271,7 @@ def _hour(local: datetime, zone: str, text: str, *, utc: bool) -> Period:
     tz = _zone(zone)
     start = local.replace(tzinfo=UTC) if utc else _instant(local, tz)
     if not utc and start.astimezone(tz).replace(tzinfo=None, fold=0) != local:
-        message = f"the hour {_shown(text)} does not exist in {zone}: the clock is put forward over it"
+        message = Message("job.hour-skipped", text=_shown(text), zone=zone)
         raise InvalidPeriod(message)
     return Period(start, start + _HOUR, zone)
 
@@ -287,7 +285,7 @@ def _end(value: Any, zone: str | None) -> datetime:
         try:
             at = datetime.fromisoformat(value.strip())
         except ValueError:
-            message = f"the time {_shown(value)} is not in the calendar; {ACCEPTED}"
+            message = Message("job.time-not-in-calendar", value=_shown(value), accepted=ACCEPTED)
             raise InvalidPeriod(message) from None
         plain_date = found["clock"] is None
     elif isinstance(value, date):
@@ -298,16 +296,14 @@ def _end(value: Any, zone: str | None) -> datetime:
     if at.tzinfo is not None:
         return at
     if zone is None and not plain_date:
-        message = (
-            f"naive time with a zone missing: {_shown(value)}; add an offset (Z, +01:00) or a zone ([Europe/Berlin])"
-        )
+        message = Message("job.time-without-zone", value=_shown(value))
         raise InvalidPeriod(message)
     return _instant(at, _zone(_or_utc(zone)))
 
 
 def _aware(at: Any) -> datetime:
     if not isinstance(at, datetime) or at.utcoffset() is None:
-        message = f"naive time with a zone missing: {_shown(at)}; a datetime with tzinfo is needed"
+        message = Message("job.datetime-without-zone", at=_shown(at))
         raise InvalidPeriod(message)
     return at
 
@@ -316,23 +312,23 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError):
-        message = f"the zone {_shown(name)} is unknown; a name such as UTC or Europe/Berlin is needed"
+        message = Message("job.unknown-zone", name=_shown(name))
         raise InvalidPeriod(message) from None
 
 
 def _refused(value: Any) -> InvalidPeriod:
-    return InvalidPeriod(f"{_shown(value)} is no period; {ACCEPTED}")
+    return InvalidPeriod(Message("job.not-a-period", value=_shown(value), accepted=ACCEPTED))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any) -> Message | str:
     if isinstance(value, (str, date)):
         return repr(str(value)[:80])
-    return f"a value of type {type(value).__name__}"
+    return Message("job.value-of-type", type=type(value).__name__)
 
 
 def _check_number(count: int) -> None:
     if count > MOST_PARTS:
-        message = f"that makes more than {MOST_PARTS:,} periods; take a coarser grain or a shorter span"
+        message = Message("job.too-many-periods", most=MOST_PARTS)
         raise InvalidPeriod(message)
 
 

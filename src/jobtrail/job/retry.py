@@ -15,6 +15,7 @@ from math import inf, isfinite, isnan, log
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption, PermanentError, RetryableError
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from tenacity.wait import wait_base
@@ -35,7 +36,7 @@ def _number(name: str, value: Any, *, at_least: float) -> float:
         or isnan(value)
         or not at_least <= value <= LONGEST
     ):
-        message = f"retry {name} must be a number from {at_least:g} on; it is {value!r}"
+        message = Message("job.retry-not-number", name=name, least=at_least, value=repr(value))
         raise InvalidOption(message)
     return float(value)
 
@@ -140,7 +141,7 @@ class Retry:
         _set(self, "on", _errors("on", self.on))
         _set(self, "never", _errors("never", self.never))
         if not isinstance(self.on_partial, bool):
-            message = f"retry on_partial must be True or False; it is {self.on_partial!r}"
+            message = Message("job.retry-on-partial", value=repr(self.on_partial))
             raise InvalidOption(message)
 
     def allows(self, error: BaseException) -> bool:
@@ -186,11 +187,11 @@ class Retry:
     def _asked(self, attempt: int, asked: Any) -> tuple[float, str | None]:
         seconds, trouble = _seconds_of(asked)
         if trouble:
-            return self._waited(attempt, None)[0], f"RetryableError asked for a delay that {trouble}; ignored"
+            return self._waited(attempt, None)[0], Message("job.delay-ignored", trouble=trouble).stored
         if seconds > self.max_delay:
             return (
                 self.max_delay,
-                f"the delay asked for ({seconds:g} s) is above max_delay; waiting {self.max_delay:g} s",
+                Message("job.delay-capped", seconds=seconds, most=self.max_delay).stored,
             )
         return seconds, None
 
@@ -202,12 +203,10 @@ class Retry:
         seconds, trouble = _ask(self.wait, attempt, error)
         if trouble is None:
             endless = seconds > LONGEST and not _is_tenacity(self.wait)  # tenacity's own growth has no end
-            warning = (
-                f"the wait of the retry policy is {seconds:g} s; waiting {self.max_delay:g} s" if endless else None
-            )
+            warning = Message("job.wait-capped", seconds=seconds, most=self.max_delay).stored if endless else None
             return min(seconds, self.max_delay), warning
         instead = _FALLBACK.seconds(attempt, self.max_delay)
-        return instead, f"the wait of the retry policy {trouble}; the default back-off is used ({instead:g} s)"
+        return instead, Message("job.wait-failed", trouble=trouble, instead=instead).stored
 
     def with_attempts(self, attempts: int | None) -> Retry:
         """Return the same policy with another number of executions.
@@ -262,7 +261,7 @@ def coerce_retry(value: Any) -> Retry:
         return Retry(attempts=value)
     if isinstance(value, Mapping):
         return Retry.from_json(value)
-    message = f"retry must be a Retry, a number of attempts, or None for no retry; it is {value!r}"
+    message = Message("job.bad-retry", value=repr(value))
     raise InvalidOption(message)
 
 
@@ -275,10 +274,7 @@ def _check_attempts(value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ATTEMPTS:
-        message = (
-            "retry attempts must be a whole number of executions from 1 (no retry) on, or None for no limit; "
-            f"it is {value!r}"
-        )
+        message = Message("job.bad-attempts", value=repr(value))
         raise InvalidOption(message)
 
 
@@ -289,7 +285,7 @@ def _cap(value: Any) -> float:
         return UNCAPPED
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST:
         return float(value)
-    message = f"retry max_delay must be a number of seconds above 0 (at most ten years), or None; it is {value!r}"
+    message = Message("job.bad-max-delay", value=repr(value))
     raise InvalidOption(message)
 
 
@@ -302,7 +298,7 @@ def _wait(value: Any, cap: float) -> Any:
         return value
     seconds = _number("wait", value, at_least=0)
     if seconds > cap:
-        message = f"retry wait is {seconds:g} s and max_delay {cap:g} s: give a max_delay of at least the wait"
+        message = Message("job.wait-above-max-delay", seconds=seconds, cap=cap)
         raise InvalidOption(message)
     return seconds
 
@@ -311,7 +307,7 @@ def _errors(name: str, value: Any) -> Errors:
     classes = value if isinstance(value, (tuple, list, set, frozenset)) else (value,)
     for one in classes:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
-            message = f"retry {name} must be exception classes; it has {one!r}"
+            message = Message("job.not-exceptions", name=name, one=repr(one))
             raise InvalidOption(message)
     return tuple(classes)
 
@@ -319,32 +315,34 @@ def _errors(name: str, value: Any) -> Errors:
 # -- asking somebody else's wait ---------------------------------------------------------------------
 
 
-def _ask(wait: Any, attempt: int, error: BaseException | None) -> tuple[float, str | None]:
+def _ask(wait: Any, attempt: int, error: BaseException | None) -> tuple[float, Message | None]:
     """Seconds (perhaps infinite, for tenacity's uncapped growth), or what is wrong with the answer."""
     tenacity = _is_tenacity(wait)
     try:
         answer = wait(_state(attempt, error)) if tenacity else wait(attempt)
     except OverflowError:
-        return (inf, None) if tenacity else (0.0, "raised OverflowError")
+        return (inf, None) if tenacity else (0.0, Message("job.wait-raised", type="OverflowError"))
     except Exception as trouble:
-        return 0.0, f"raised {type(trouble).__name__}"
+        return 0.0, Message("job.wait-raised", type=type(trouble).__name__)
     if tenacity and isinstance(answer, (int, float)) and answer > LONGEST:
         return inf, None
     return _seconds_of(answer)
 
 
-def _seconds_of(answer: Any) -> tuple[float, str | None]:
+def _seconds_of(answer: Any) -> tuple[float, Message | None]:
     try:
         seconds = float(answer.total_seconds() if isinstance(answer, timedelta) else answer)
     except OverflowError:
-        return 0.0, "is endless"
+        return 0.0, Message("job.wait-endless")
     except Exception:
-        return 0.0, f"is no number but {type(answer).__name__}"
+        return 0.0, Message("job.wait-not-number", type=type(answer).__name__)
     if isinstance(answer, (bool, str)):
-        return 0.0, f"is no number but {type(answer).__name__}"
+        return 0.0, Message("job.wait-not-number", type=type(answer).__name__)
     if not isfinite(seconds):
-        return 0.0, "is NaN" if isnan(seconds) else "is endless" if seconds > 0 else "is negative"
-    return (0.0, "is negative") if seconds < 0 else (seconds, None)
+        if isnan(seconds):
+            return 0.0, Message("job.wait-nan")
+        return 0.0, Message("job.wait-endless") if seconds > 0 else Message("job.wait-negative")
+    return (0.0, Message("job.wait-negative")) if seconds < 0 else (seconds, None)
 
 
 def _is_tenacity(wait: Any) -> bool:
@@ -402,5 +400,5 @@ def _wait_from_json(stored: Any, base: Any) -> Any:
         return Exponential(**{name: value for name, value in stored.items() if name in Exponential.__slots__})
     if kind in {"custom", None}:
         return base
-    message = f"retry wait is of the unknown kind {kind!r}; known are exponential, fixed and custom"
+    message = Message("job.bad-wait-kind", kind=repr(kind))
     raise InvalidOption(message)

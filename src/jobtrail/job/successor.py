@@ -8,6 +8,7 @@ from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 
 from .ids import new_id
 from .json_value import decode, encode_arguments
@@ -33,7 +34,7 @@ def ends_option(on: str | Iterable[str]) -> tuple[str, ...]:
     unknown = [word for word in words if word not in (*ENDS, "any")]
     if unknown or not words:
         wrong = repr(unknown[0]) if unknown else "empty"
-        message = f"on must be success, partial, failure or any (or several of them); it is {wrong}"
+        message = Message("job.bad-on", wrong=wrong)
         raise InvalidOption(message)
     return ENDS if "any" in words else tuple(end for end in ENDS if end in words)
 
@@ -49,7 +50,7 @@ def when_option(when: Any) -> tuple[float | None, str | None]:
         return None, when.isoformat()
     seconds = when.total_seconds() if isinstance(when, timedelta) else when
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 3.2e9:
-        message = f'when must be "now", a timedelta or seconds from 0 on, or a datetime with a zone, in the years 1900 to 2999; it is {when!r}'
+        message = Message("job.bad-when", when=repr(when))
         raise InvalidOption(message)
     return float(seconds), None
 
@@ -112,7 +113,9 @@ class Successor:
         """Does it come when the group ends so?"""
         return {Outcome.SUCCESS: "success", Outcome.PARTIAL: "partial", Outcome.ERROR: "failure"}[outcome] in self.ends
 
-    def job(self, now: datetime, *, parent: str, root: str, why: str, result: str | Sequence[str | None] | None) -> NewJob:
+    def job(
+        self, now: datetime, *, parent: str, root: str, why: str, result: str | Sequence[str | None] | None
+    ) -> NewJob:
         """The row that is stored; ``result`` is the JSON text of what ended, or of each member of a group."""
         new = NewJob(**self.new)
         run_at = datetime.fromisoformat(self.at) if self.at else None
@@ -120,7 +123,14 @@ class Successor:
             run_at = now + timedelta(seconds=self.wait)
         args = new.args if self.result_as is None else _with_result(new.args, self.result_as, result)
         return replace(
-            new, id=self.id, args=args, run_at=run_at, parent=parent, root=root, reason=why, followed=bool(self.next) or None
+            new,
+            id=self.id,
+            args=args,
+            run_at=run_at,
+            parent=parent,
+            root=root,
+            reason=why,
+            followed=bool(self.next) or None,
         )
 
     def unit(self) -> Unit | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from jobtrail.errors import InvalidArguments, InvalidOption, UnknownTask
+from jobtrail.messages import Message
 
 from .items import FailedItemsLimit
 from .model import DEFAULT_PRIORITY, DEFAULT_QUEUE, LEAST_URGENT, MOST_URGENT
@@ -57,7 +58,9 @@ class Task:
     is_async: bool = field(init=False)
 
     @classmethod
-    def made(cls, name: str, function: Callable[..., Any], options: Mapping[str, Any], declared: Iterable[str] = ()) -> Task:
+    def made(
+        cls, name: str, function: Callable[..., Any], options: Mapping[str, Any], declared: Iterable[str] = ()
+    ) -> Task:
         """A task from the keywords of a decorator; ``declared`` are the options that middleware reads.
 
         Raises: InvalidOption for a word that there is not, with the words that there are.
@@ -66,7 +69,7 @@ class Task:
         extra = set(declared)
         unknown = cls.unknown_options(options, extra)
         if unknown:
-            message = f"the task '{name}' has no option '{unknown[0]}'; there are: {', '.join(sorted(own | extra))}"
+            message = Message("job.unknown-task-option", name=name, option=unknown[0], known=sorted(own | extra))
             raise InvalidOption(message)
         given = {key: value for key, value in options.items() if key in own}
         for key in ("aliases", "middleware"):
@@ -114,10 +117,7 @@ class Signature:
         context = parameters[0].name if parameters and _is_context(parameters[0]) else None
         own = [p for p in parameters if p.name != context]
         if any(p.kind in {p.VAR_POSITIONAL, p.POSITIONAL_ONLY} for p in own):
-            message = (
-                f"the task {function.__name__}{signature} takes arguments without a name; "
-                "arguments of jobs are stored by name, so use named parameters"
-            )
+            message = Message("job.unnamed-parameters", function=f"{function.__name__}{signature}")
             raise InvalidOption(message)
         named = [p for p in own if p.kind is not p.VAR_KEYWORD]
         return cls(
@@ -138,22 +138,22 @@ class Signature:
         bound = dict(kwargs)
         if args:
             if len(args) > len(self.positional):
-                self._refuse(task, f"takes {len(self.positional)} unnamed arguments and got {len(args)}")
+                self._refuse(task, Message("job.arguments-unnamed", positional=len(self.positional), given=len(args)))
             for name, value in zip(self.positional, args, strict=False):
                 if name in bound:
-                    self._refuse(task, f"got '{name}' twice")
+                    self._refuse(task, Message("job.argument-twice", name=name))
                 bound[name] = value
         given = bound.keys()
         if not self.open_ended and not given <= self.names:
             unknown = ", ".join(sorted(f"'{name}'" for name in given - self.names))
-            self._refuse(task, f"has no argument {unknown}")
+            self._refuse(task, Message("job.argument-unknown", unknown=unknown))
         if not self.required <= given:
             missing = ", ".join(sorted(f"'{name}'" for name in self.required - given))
-            self._refuse(task, f"needs the argument {missing}")
+            self._refuse(task, Message("job.argument-missing", missing=missing))
         return bound
 
-    def _refuse(self, task: str, what: str) -> None:
-        message = f"{task}{self.text} {what}"
+    def _refuse(self, task: str, what: Message) -> None:
+        message = Message("job.arguments-refused", task=f"{task}{self.text}", problem=what)
         raise InvalidArguments(message)
 
 
@@ -188,7 +188,7 @@ def seconds_option(name: str, value: Any) -> float | None:
     if hasattr(value, "total_seconds"):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        message = f"{name} must be a number of seconds above 0, or None for no limit; it is {value!r}"
+        message = Message("job.not-seconds", name=name, value=repr(value))
         raise InvalidOption(message)
     return float(value)
 
@@ -196,7 +196,7 @@ def seconds_option(name: str, value: Any) -> float | None:
 def priority_option(value: Any) -> int:
     """0 (most urgent) to 9."""
     if isinstance(value, bool) or not isinstance(value, int) or not MOST_URGENT <= value <= LEAST_URGENT:
-        message = f"priority must be a whole number from 0 (most urgent) to 9; it is {value!r}"
+        message = Message("job.bad-priority", value=repr(value))
         raise InvalidOption(message)
     return value
 
@@ -205,7 +205,7 @@ def choice_option(name: str, value: Any, choices: Iterable[str]) -> str:
     """One of a few words."""
     allowed = tuple(choices)
     if value not in allowed:
-        message = f"{name} must be one of {', '.join(allowed)}; it is {value!r}"
+        message = Message("job.not-a-choice", name=name, allowed=allowed, value=repr(value))
         raise InvalidOption(message)
     chosen: str = value
     return chosen
@@ -218,15 +218,15 @@ def bytes_option(name: str, value: Any) -> int | None:
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else value
     if isinstance(count, bool) or not isinstance(count, int) or count < LEAST_MEMORY:
-        message = f"{name} must be a number of bytes from {LEAST_MEMORY:,} on or a text such as '512MB'; it is {value!r}"
+        message = Message("job.not-bytes", name=name, least=LEAST_MEMORY, value=repr(value))
         raise InvalidOption(message)
     return count
 
 
-def name_option(name: str, value: Any) -> str:
+def name_option(name: str | Message, value: Any) -> str:
     """A short printable name without line breaks."""
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
-        message = f"{name} must be a printable text of 1 to 200 characters; it is {value!r}"
+        message = Message("job.not-a-name", name=name, value=repr(value))
         raise InvalidOption(message)
     return value
 
@@ -234,13 +234,16 @@ def name_option(name: str, value: Any) -> str:
 def labels_option(labels: Any) -> dict[str, str]:
     """Labels of a job: at most `LABELS_LIMIT` texts by name, searched as ``label:key=value``."""
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
-        message = f"a job has at most {LABELS_LIMIT} labels, texts by name; {str(labels)[:60]} is not that"
+        message = Message("job.bad-labels", most=LABELS_LIMIT, labels=str(labels)[:60])
         raise InvalidOption(message)
     parted = next((key for key in labels if isinstance(key, str) and "=" in key), None)
     if parted is not None:
-        message = f"a label's key holds no '=', for label:key=value is how it is searched; it is {parted!r}"
+        message = Message("job.label-with-equals", key=repr(parted))
         raise InvalidOption(message)
-    return {name_option("a label's key", key): name_option(f"the label '{key}'", value) for key, value in labels.items()}
+    return {
+        name_option(Message("job.label-key"), key): name_option(Message("job.label-value", key=key), value)
+        for key, value in labels.items()
+    }
 
 
 def zone_option(value: Any) -> str:
@@ -248,12 +251,12 @@ def zone_option(value: Any) -> str:
     try:
         return ZoneInfo(value).key
     except (LookupError, ValueError, TypeError, OSError):
-        message = f"zone must be the name of a time zone, such as Europe/Vienna; it is {value!r}"
+        message = Message("job.bad-zone", value=repr(value))
         raise InvalidOption(message) from None
 
 
 def _check_options(task: Task) -> None:
-    name_option("the name of a task", task.name)
+    name_option(Message("job.task-name"), task.name)
     name_option("queue", task.queue)
     zone_option(task.zone)
     if task.kind is not None:
@@ -276,19 +279,16 @@ def _check_options(task: Task) -> None:
 def _check_process_options(task: Task) -> None:
     jobs = task.max_jobs_per_child
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        message = f"max_jobs_per_child must be a whole number from 1 on; it is {jobs!r}"
+        message = Message("job.bad-jobs-per-child", jobs=repr(jobs))
         raise InvalidOption(message)
     if task.executor != "process":
         if task.memory_limit is not None:
-            message = f"the task '{task.name}' has a memory_limit, which only a process of its own can keep: give it executor='process'"
+            message = Message("job.memory-limit-without-process", task=task.name)
             raise InvalidOption(message)
         return
     where = getattr(task.function, "__qualname__", "<unknown>")
     if "<" in where or not getattr(task.function, "__module__", None):
-        message = (
-            f"the task '{task.name}' has executor='process', but a child process cannot find {where}: "
-            "define it at the top level of a module (or in a class there), not inside a function"
-        )
+        message = Message("job.function-not-importable", task=task.name, where=where)
         raise InvalidOption(message)
 
 
@@ -304,7 +304,7 @@ class Tasks:
         for name in (task.name, *task.aliases):
             known = self._by_name.get(name)
             if known is not None:
-                message = f"two tasks are called '{name}': give one of them another name"
+                message = Message("job.task-name-taken", name=name)
                 raise InvalidOption(message)
         for name in (task.name, *task.aliases):
             self._by_name[name] = task
@@ -327,7 +327,7 @@ class Tasks:
         task = self._by_name.get(name)
         if task is None:
             known = ", ".join(t.name for t in self.all()) or "none"
-            message = f"no task is called '{name}'; there are: {known}"
+            message = Message("job.no-such-task", name=name, known=known)
             raise UnknownTask(message)
         return task
 

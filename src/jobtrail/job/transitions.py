@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import IllegalMove
+from jobtrail.messages import Message
 
 from .items import failed_again
 from .model import FINAL, OUTCOME_OF, WAITING_FOR_A_PERSON, Status, StopCause
@@ -132,7 +133,9 @@ def check_legal(name: str, leaves: Iterable[Status], to: Status) -> None:
     if wrong or to not in targets:
         start = ", ".join(wrong) or ", ".join(leaves)
         allowed = ", ".join(sources) or "nothing"
-        message = f"the move '{name}' leaves {allowed} for {', '.join(targets)}; it cannot go from {start} to {to}"
+        message = Message(
+            "job.illegal-move", name=name, allowed=allowed, targets=", ".join(targets), start=start, to=to
+        )
         raise IllegalMove(message)
 
 
@@ -267,7 +270,7 @@ def default_taken(job: Subject, now: datetime, *, question: str) -> Move:
 def question_expired(job: Subject, now: datetime, *, question: str, error: str, fingerprint: str) -> Move:
     """Nobody answered in time and there is no default."""
     values = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint}
-    reason = f"nobody answered '{question}' in time"
+    reason = Message("job.not-answered", question=question).stored
     return _move("question_expired", job, S.FAILED, values, actor=UPKEEP, reason=reason, detail={"question": question})
 
 
@@ -344,7 +347,9 @@ def body_returned(job: Subject, *, actor: str = WORKER, reason: str | None = Non
 
 def interrupted(job: Subject, *, reason: str) -> Move:
     """The worker that held the job is dead; the job is a suspect until it has ended in order."""
-    return _move("interrupted", job, S.INTERRUPTED, {"suspect": True}, actor=UPKEEP, reason=reason, detail=_run_detail(job))
+    return _move(
+        "interrupted", job, S.INTERRUPTED, {"suspect": True}, actor=UPKEEP, reason=reason, detail=_run_detail(job)
+    )
 
 
 def requeued(job: Subject, now: datetime, *, reason: str, strikes: int) -> Move:

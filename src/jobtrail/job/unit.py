@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import StepError
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from .period import Period
@@ -59,7 +60,7 @@ def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     try:
         text = dumps([args, kwargs], sort_keys=True, default=_comparable)
     except (TypeError, ValueError) as error:
-        message = f"the arguments of the step '{name}' cannot be compared from run to run: {error}"
+        message = Message("job.step-arguments", name=name, error=error)
         raise StepError(message) from None
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -75,5 +76,5 @@ def _comparable(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, PurePath):
         return str(value)
-    message = f"{type(value).__name__} is neither JSON nor a period, a file, a path or a date"
+    message = Message("job.not-comparable", type=type(value).__name__)
     raise TypeError(message)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message
+
 from . import transitions
 from .failure import describe
 from .model import Status, StopCause
@@ -58,19 +60,19 @@ def decide(one: Lost, *, strikes: int, how: str, now: datetime) -> list[Move]:
     """From interrupted to pending, to failed, or nothing where the task wants it held for a person."""
     job = replace(one.job, status=Status.INTERRUPTED)
     if strikes >= STRIKES:
-        text = f"killed its worker {strikes} times"
+        text = Message("job.killed-its-worker", strikes=strikes)
         return [_given_up(job, now, text, how, strikes)]
     if one.on_interrupt == "fail":
-        return [_given_up(job, now, "worker lost", how, strikes)]
+        return [_given_up(job, now, Message("job.worker-lost"), how, strikes)]
     if one.on_interrupt == "hold":
         return []
     return [transitions.requeued(job, now, reason=how, strikes=strikes)]
 
 
-def _given_up(job: Subject, now: datetime, text: str, how: str, strikes: int) -> Move:
-    failure = describe(WorkerLostError(f"{text} ({how})"))
+def _given_up(job: Subject, now: datetime, text: Message, how: str, strikes: int) -> Move:
+    failure = describe(WorkerLostError(Message("job.with-warning", text=text, warning=how)))
     return transitions.given_up(
-        job, now, error=failure.to_json(), fingerprint=failure.fingerprint, reason=text, strikes=strikes
+        job, now, error=failure.to_json(), fingerprint=failure.fingerprint, reason=text.stored, strikes=strikes
     )
 
 
@@ -79,7 +81,7 @@ def _stopped(one: Lost, strikes: int, how: str, now: datetime) -> Move:
     job = one.job
     if job.stop_cause == StopCause.CANCEL:
         return transitions.stopped_by_cancel(job, now, note=how)
-    failure = describe(WorkerLostError(f"stopped by its {job.stop_cause} limit; {how}"))
+    failure = describe(WorkerLostError(Message("job.stopped-by-limit-and", cause=job.stop_cause, how=how)))
     again = one.policy is not None and one.policy.next_attempt_allowed(job.attempt, job.max_attempts)
     again = again and strikes < STRIKES
     delay = one.policy.delay(job.attempt, None)[0] if one.policy is not None and again else 0.0
@@ -89,6 +91,6 @@ def _stopped(one: Lost, strikes: int, how: str, now: datetime) -> Move:
         error=failure.to_json(),
         fingerprint=failure.fingerprint,
         retry_at=now + timedelta(seconds=delay) if again else None,
-        reason=f"{job.stop_cause} limit",
+        reason=Message("job.limit", cause=job.stop_cause).stored,
         strikes=strikes,
     )

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal, select, union_all
 
-from jobtrail.database.tables import jobs
-from jobtrail.database.types import Id, Moment
+from jobtrail.database.tables import Id, Moment, jobs
 from jobtrail.job.model import FINAL
 from jobtrail.store.search.search import smallest_id
 

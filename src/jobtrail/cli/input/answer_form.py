@@ -12,15 +12,17 @@ import typer
 from jobtrail.cli.rendering.text import clean, clean_lines, short
 from jobtrail.cli.rendering.views import mapping_json
 from jobtrail.job.masking import MASK, is_secret, masked
+from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from jobtrail.cli.session import Session
     from jobtrail.job.questions.question import Field
     from jobtrail.store.questions import QuestionRow
 
 NONE = "-"  # typed for "no column"
+_TYPED = frozenset({"value", "typed", "column", "answer"})  # parameters of messages that hold what was typed
 
 
 class Form(Protocol):
@@ -100,8 +102,8 @@ def _ask_for(session: Session, form: Form, name: str) -> None:
         try:
             form.read(name, typed)
         except AnswerRefused as refused:
-            told = {path: _without_value(one) if form.hides(name) else one for path, one in refused.errors.items()}
-            _tell(session, told)
+            found = refused.problems
+            _tell(session, {path: _hidden(one) for path, one in found.items()} if form.hides(name) else found)
         else:
             return
 
@@ -111,13 +113,21 @@ def _beside_the_answer() -> AbstractContextManager[Any]:
     return nullcontext() if sys.stdout.isatty() else redirect_stdout(sys.stderr)
 
 
-def _tell(session: Session, problems: dict[str, str]) -> None:
+def _tell(session: Session, problems: Mapping[str, Message | str]) -> None:
     for path, problem in problems.items():
-        session.hint((clean(f"  {'it' if path == '$' else path.removeprefix('$.')} {problem}"), "red"))
+        session.hint((clean(f"  {'it' if path == '$' else path.removeprefix('$.')} {render(problem)}"), "red"))
 
 
-def _without_value(problem: str) -> str:
-    return problem.partition("; it is ")[0]
+def _hidden(problem: Message | str) -> Message | str:
+    """The problem without the value that was typed."""
+    if isinstance(problem, str):
+        return MASK
+    hidden: dict[str, Any] = {name: MASK for name in problem.params if name in _TYPED}
+    if "has" in problem.params:
+        hidden["has"] = Message("questions.is-value", value=MASK)
+    if "problem" in problem.params:
+        hidden["problem"] = _hidden(problem.params["problem"])
+    return Message(problem.code, **{**problem.params, **hidden})
 
 
 def _is_about(path: str, name: str) -> bool:

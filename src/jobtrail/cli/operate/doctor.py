@@ -9,6 +9,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.session import Session
+from jobtrail.messages import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,7 +205,7 @@ def _outside(session: Session, jobs: JobTrail) -> Iterator[Finding]:
     given = jobs.overrides
     unknown = given.unknown(jobs.tasks.find) if session.has_app else []
     for told in unknown:
-        yield Finding("settings", BAD, told, "see the names: jobtrail tasks")
+        yield Finding("settings", BAD, render(told), "see the names: jobtrail tasks")
     if given.path is not None and not unknown:
         yield Finding("settings", GOOD, f"{given.path}: {len(given.values)} settings, {len(given.tasks)} tasks")
 

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 
 from .schema import is_model, resolved, schema_of, schema_of_model, words_of
 from .validation import Schema, listed, path_of, printable, shown
@@ -94,20 +95,22 @@ def columns_of(columns: Any) -> list[Column]:
     found: list[Column] = []
     for index, (name, samples) in enumerate(pairs, start=1):
         if not isinstance(name, str):
-            message = f"the name of column {index} must be a text; it is {printable(repr(name)[:80])}"
+            message = Message("questions.column-name-not-text", index=index, name=printable(repr(name)[:80]))
             raise InvalidOption(message)
         if not name.strip():
             continue
         if len(name) > LONGEST_NAME:
-            message = f"the name of column {index} has {len(name):,} characters, at most {LONGEST_NAME} can be shown: {shown(name)}"
+            message = Message(
+                "questions.column-name-too-long", index=index, length=len(name), most=LONGEST_NAME, name=shown(name)
+            )
             raise InvalidOption(message)
         if name in seen:
-            message = f"columns {seen[name]} and {index} are both called {shown(name)}; give them different names"
+            message = Message("questions.column-twice", first=seen[name], index=index, name=shown(name))
             raise InvalidOption(message)
         seen[name] = index
         found.append({"name": name, "samples": _samples(samples)})
     if not found:
-        raise InvalidOption("there is no column with a name, so there is nothing to map")
+        raise InvalidOption(Message("questions.no-columns"))
     return found
 
 
@@ -119,10 +122,7 @@ def _pairs(columns: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield name, [samples] if one else list(islice(samples, ROWS_READ))
         return
     if isinstance(columns, (str, bytes, Iterator)) or not isinstance(columns, Iterable):
-        message = (
-            "columns must be a list of names, a dict from name to samples, or a list of the first rows as dicts "
-            f"(an iterator would lose its rows to the question); it is {printable(repr(columns)[:80])}"
-        )
+        message = Message("questions.bad-columns", columns=printable(repr(columns)[:80]))
         raise InvalidOption(message)
     members = list(islice(columns, MOST_COLUMNS + 1))
     if members and isinstance(members[0], Mapping):
@@ -138,7 +138,7 @@ def _turned(rows: list[Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in rows:
         if not isinstance(row, Mapping):
-            message = f"the rows must all be dicts; one is {printable(repr(row)[:80])}"
+            message = Message("questions.row-not-dict", row=printable(repr(row)[:80]))
             raise InvalidOption(message)
         _check_count(len(row))
         for name, value in row.items():
@@ -149,7 +149,7 @@ def _turned(rows: list[Any]) -> dict[str, list[Any]]:
 
 def _check_count(count: int) -> None:
     if count > MOST_COLUMNS:
-        message = f"there are {count:,} columns; at most {MOST_COLUMNS} can be mapped by a person"
+        message = Message("questions.too-many-columns", count=count, most=MOST_COLUMNS)
         raise InvalidOption(message)
 
 
@@ -191,7 +191,7 @@ def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
     aliases = _aliases(given) if is_model(given) else {}
     properties = resolved(schema, schema).get("properties") or {}
     if not 1 <= len(properties) <= MOST_TARGETS:
-        message = f"the schema of a mapping must have 1 to {MOST_TARGETS} properties, the fields that want a column; it has {len(properties)}"
+        message = Message("questions.bad-target-count", most=MOST_TARGETS, count=len(properties))
         raise InvalidOption(message)
     required = resolved(schema, schema).get("required", [])
     return [
@@ -203,9 +203,7 @@ def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
 def _target(name: str, part: Schema, required: bool, aliases: list[str]) -> Target:
     synonyms = part.get("x-synonyms", [])
     if not isinstance(synonyms, list) or not all(isinstance(one, str) for one in synonyms):
-        message = (
-            f"x-synonyms of the field {shown(name)} must be a list of texts; it is {printable(repr(synonyms)[:80])}"
-        )
+        message = Message("questions.bad-synonyms", name=shown(name), synonyms=printable(repr(synonyms)[:80]))
         raise InvalidOption(message)
     return {
         "name": name,
@@ -391,41 +389,40 @@ def answer_schema(columns: list[Column], targets: list[Target]) -> Schema:
     }
 
 
-def check_mapping(detail: Mapping[str, Any], answer: Any) -> dict[str, str]:
+def check_mapping(detail: Mapping[str, Any], answer: Any) -> dict[str, Message]:
     """What is wrong with a mapping, by the path of the target; {} when it will do.
 
     ``detail`` has ``columns`` and ``targets``. Wrong are: a required target without a column, a target or a column
     that there is not, a column that is used twice.
     """
     if not isinstance(answer, Mapping):
-        return {"$": f"must be an object that names a column for each field; it is {shown(answer)}"}
+        return {"$": Message("questions.mapping-not-object", answer=shown(answer))}
     columns = {column["name"]: None for column in detail["columns"]}
     targets = {target["name"]: target for target in detail["targets"]}
-    found: dict[str, str] = {}
+    found: dict[str, Message] = {}
     users: dict[str, str] = {}
     for name, column in answer.items():
         if problem := _problem(name, column, columns, targets, users):
             found[path_of([name])] = problem
     for name, target in targets.items():
         if target["required"] and answer.get(name) is None:
-            found.setdefault(path_of([name]), "is required: name the column that it is in")
+            found.setdefault(path_of([name]), Message("questions.column-required"))
     return dict(islice(found.items(), 50))
 
 
 def _problem(
     name: str, column: Any, columns: dict[str, None], targets: dict[str, Target], users: dict[str, str]
-) -> str:
+) -> Message | None:
     if name not in targets:
-        return f"is not asked for; the fields are {listed(targets)}"
+        return Message("questions.target-unknown", targets=listed(targets))
     if column is None:
-        return ""
+        return None
     if not isinstance(column, str):
-        return f"must be the name of a column, or null for none; it is {shown(column)}"
+        return Message("questions.column-not-text", column=shown(column))
     if column not in columns:
         near = get_close_matches(column[:LONGEST_NAME], list(columns), n=1)
-        meant = f"; did you mean {shown(near[0])}?" if near else f"; the columns are {listed(columns)}"
-        return f"there is no column {shown(column)}{meant}"
+        if near:
+            return Message("questions.column-meant", near=shown(near[0]), column=shown(column))
+        return Message("questions.column-unknown", columns=listed(columns), column=shown(column))
     first = users.setdefault(column, name)
-    return (
-        "" if first == name else f"the column {shown(column)} is used for {shown(first)} already; each can be used once"
-    )
+    return None if first == name else Message("questions.column-used", column=shown(column), first=shown(first))

@@ -11,9 +11,10 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Final
 
-from jobtrail.errors import AnswerRefused, InvalidArguments, InvalidOption, TooLarge
-from jobtrail.job.json_value import STEP_LIMIT, _encode_strictly, canonical, digest, safe_text
+from jobtrail.errors import AnswerRefused, InvalidArguments, InvalidOption, TooLarge, by_path
+from jobtrail.job.json_value import ASK_FOR_LESS, STEP_LIMIT, _encode_strictly, canonical, digest, safe_text, size
 from jobtrail.job.task import choice_option, name_option, seconds_option
+from jobtrail.messages import Message
 
 from . import mapping
 from .schema import is_enum, is_model, resolved, schema_of, without_wording, words_of
@@ -83,20 +84,20 @@ def make_question(
 
     Raises: InvalidOption naming what cannot be used, also a ``default`` that does not fit; TooLarge.
     """
-    name_option("the name of a question", name)
+    name_option(Message("questions.name"), name)
     choice_option("kind", kind, KINDS)
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT:
-        message = f"the text of the question '{name}' must have 1 to {LONGEST_TEXT:,} characters; it is {shown(text)}"
+        message = Message("questions.bad-text", name=name, most=LONGEST_TEXT, text=shown(text))
         raise InvalidOption(message)
     if (kind == "mapping") != (columns is not None):
-        raise InvalidOption(f"the question '{name}': kind='mapping' and columns= go together, neither alone")
+        raise InvalidOption(Message("questions.mapping-without-columns", name=name))
     room = limit if kind == "input" else MAPPING_ROOM * limit
     wanted, detail = (schema_of(schema, limit), None) if kind == "input" else _mapping(columns, schema, limit, room)
     question = Question(
         name=name,
         text=safe_text(text, 6 * LONGEST_TEXT),
         kind=kind,
-        schema=_kept(wanted, "the question's schema", room),
+        schema=_kept(wanted, Message("questions.schema"), room),
         detail=detail,
         expires=seconds_option("expires", expires),
         remember=bool(remember),
@@ -110,7 +111,7 @@ def _mapping(columns: Any, schema: Any, limit: int, room: int) -> tuple[Schema, 
     for samples in range(mapping.SAMPLES, -1, -1):
         detail["columns"] = [{**column, "samples": column["samples"][:samples]} for column in there]
         try:
-            kept = _kept(detail, "the question's columns and fields", room)
+            kept = _kept(detail, Message("questions.columns"), room)
         except TooLarge:
             if samples == 0:
                 raise
@@ -122,10 +123,9 @@ def _mapping(columns: Any, schema: Any, limit: int, room: int) -> tuple[Schema, 
 def _with_default(question: Question, default: Any, limit: int) -> Question:
     value = _json_of(default)
     if problems := check_answer(question, value):
-        told = "; ".join(f"{path} {problem}" for path, problem in list(problems.items())[:5])
-        message = f"the default of the question '{question.name}' does not fit its schema: {told}"
+        message = Message("questions.bad-default", question=question.name, problems=by_path(problems))
         raise InvalidOption(message)
-    return replace(question, default=_kept(value, "the question's default", limit))
+    return replace(question, default=_kept(value, Message("questions.default"), limit))
 
 
 def _json_of(value: Any) -> Any:
@@ -137,30 +137,25 @@ def _json_of(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _kept(value: Any, what: str, limit: int) -> str:
-    try:
-        return _encode_strictly(value, what, limit)
-    except TooLarge as error:
-        message = str(error).replace("pass a file or a reference instead", "ask for less at once")
-        raise TooLarge(message) from None
+def _kept(value: Any, what: Message, limit: int) -> str:
+    return _encode_strictly(value, what, limit, ASK_FOR_LESS)
 
 
 # -- an answer ---------------------------------------------------------------------------------------
 
 
-def check_answer(question: Question, answer: Any) -> dict[str, str]:
+def check_answer(question: Question, answer: Any) -> dict[str, Message]:
     """What in an answer does not fit, by field: ``{"$.rows[2].price": "must be a number; it is 'x'"}``; {} when it fits.
 
     At most 50. The answer is a JSON value (no NaN) of at most 256 kB; fields beyond the schema are refused where the
     schema says so (``additionalProperties: false``; ``extra="forbid"`` in a model).
     """
     try:
-        value = json.loads(_encode_strictly(answer, "the answer", ANSWER_LIMIT))
+        value = json.loads(_encode_strictly(answer, Message("questions.answer"), ANSWER_LIMIT))
     except InvalidArguments as error:
-        path = error.path or "$"
-        return {path: str(error).removeprefix(path).strip()}
-    except TooLarge as error:
-        return {"$": f"is too large: {str(error).split(';')[0]}"}
+        return {error.path or "$": error.params["problem"]}
+    except TooLarge:
+        return {"$": Message("questions.answer-too-large", most=size(ANSWER_LIMIT))}
     if question.kind == "mapping":
         return mapping.check_mapping(json.loads(question.detail or "{}"), value)
     return misfits(json.loads(question.schema), value)
@@ -259,7 +254,8 @@ def read_field(field: Field, text: str) -> Any:
     try:
         value = _read(field, typed) if typed else _left_out(field)
     except ValueError as error:
-        raise AnswerRefused({place: f"{error}; it is {shown(typed)}" if typed else str(error)}) from None
+        problem = Message("questions.problem-of-typed", typed=shown(typed), problem=error) if typed else error.args[0]
+        raise AnswerRefused({place: problem}) from None
     problems = {} if value is UNSET else misfits(field.schema, value, root=field.root)
     if problems:
         raise AnswerRefused({place + path[1:]: problem for path, problem in problems.items()})
@@ -277,7 +273,7 @@ def _left_out(field: Field) -> Any:
     if field.default is not UNSET or not field.required:
         return field.default
     if misfits(field.schema, None, root=field.root):
-        raise ValueError("is required")
+        raise ValueError(Message("questions.required"))
     return None
 
 
@@ -306,20 +302,20 @@ def _choice(choices: tuple[Any, ...], typed: str) -> Any:
         and 1 <= int(typed) <= len(choices)
     ):
         return choices[int(typed) - 1]
-    message = f"must be one of {listed(choices)}"
+    message = Message("questions.not-a-choice", choices=listed(choices))
     raise ValueError(message)
 
 
 def _boolean(typed: str) -> bool:
     word = typed.casefold()
     if word not in _YES | _NO:
-        raise ValueError("must be yes or no")
+        raise ValueError(Message("questions.not-yes-or-no"))
     return word in _YES
 
 
 def _integer(typed: str) -> int:
     if not _WHOLE.fullmatch(typed):
-        raise ValueError("must be a whole number such as 12")
+        raise ValueError(Message("questions.not-whole"))
     return int(typed)
 
 
@@ -327,7 +323,7 @@ def _number(typed: str) -> int | float:
     if _WHOLE.fullmatch(typed):
         return int(typed)
     if not _DECIMAL.fullmatch(typed) or not isfinite(float(typed)):
-        raise ValueError("must be a number such as 12 or 12.5")
+        raise ValueError(Message("questions.not-number"))
     return float(typed)
 
 
@@ -335,7 +331,7 @@ def _nested(typed: str) -> Any:
     try:
         return json.loads(typed, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise ValueError('must be JSON, such as ["a", "b"] or {"a": 1}') from None
+        raise ValueError(Message("questions.not-json", example='["a", "b"] or {"a": 1}')) from None
 
 
 def _no_number(word: str) -> Any:

@@ -8,8 +8,9 @@ from datetime import date, datetime
 from enum import Enum
 from typing import Any
 
-from jobtrail.errors import InvalidArguments, InvalidOption, TooLarge
-from jobtrail.job.json_value import _encode_strictly
+from jobtrail.errors import InvalidArguments, InvalidOption
+from jobtrail.job.json_value import ASK_FOR_LESS, _encode_strictly
+from jobtrail.messages import Message
 
 from .validation import ENDLESS, Schema, matcher, misfits, path_of, printable, shown
 
@@ -40,10 +41,10 @@ _FORMAT_WORDS = {
     "uuid": "UUID",
 }
 _REFUSED = {
-    "patternProperties": "name the properties, or use additionalProperties",
-    "unevaluatedProperties": "use additionalProperties",
-    "unevaluatedItems": "use items",
-    "$dynamicRef": "use $ref",
+    "patternProperties": Message("questions.instead-of-pattern-properties"),
+    "unevaluatedProperties": Message("questions.instead-use", word="additionalProperties"),
+    "unevaluatedItems": Message("questions.instead-use", word="items"),
+    "$dynamicRef": Message("questions.instead-use", word="$ref"),
 }
 _WORDING: dict[str, type] = {"title": str, "description": str, "$comment": str, "examples": list}
 _PROBES: tuple[Any, ...] = (None, True, 0, "", [], {})
@@ -62,12 +63,11 @@ def schema_of(given: Any, limit: int) -> Schema:
     Raises: InvalidOption saying what in it cannot be used; TooLarge.
     """
     try:
-        schema: Schema = json.loads(_encode_strictly(_unchecked(given), "the question's schema", limit))
-    except TooLarge as error:
-        message = str(error).replace("pass a file or a reference instead", "ask for less at once")
-        raise TooLarge(message) from None
+        schema: Schema = json.loads(
+            _encode_strictly(_unchecked(given), Message("questions.schema"), limit, ASK_FOR_LESS)
+        )
     except InvalidArguments as error:
-        message = f"the question's schema is no JSON: {error}"
+        message = Message("questions.schema-not-json", error=error)
         raise InvalidOption(message) from None
     _check(schema)
     return schema
@@ -91,7 +91,7 @@ def schema_of_model(model: Any, *, by_alias: bool = True) -> Schema:
     try:
         found: Schema = model.model_json_schema(by_alias=by_alias)
     except Exception as error:
-        message = f"the model {model.__name__} has no JSON schema: {printable(str(error)[:300])}"
+        message = Message("questions.model-without-schema", model=model.__name__, error=printable(str(error)[:300]))
         raise InvalidOption(message) from error
     return found
 
@@ -107,24 +107,21 @@ def _unchecked(given: Any) -> Schema:
         return {"enum": _choices(list(given))}
     if isinstance(given, Mapping):
         return dict(given)
-    message = (
-        "the schema must be a pydantic model class, a JSON schema (dict), bool, str, int, float, date, datetime, "
-        f"an Enum class or a list of choices; it is {printable(repr(given)[:80])}"
-    )
+    message = Message("questions.bad-schema", given=printable(repr(given)[:80]))
     raise InvalidOption(message)
 
 
 def _choices(values: list[Any]) -> list[Any]:
     """Scalars, each once; True and 1 are two."""
     if not 1 <= len(values) <= MOST_CHOICES:
-        message = f"there must be 1 to {MOST_CHOICES:,} choices; there are {len(values):,}"
+        message = Message("questions.bad-choice-count", most=MOST_CHOICES, count=len(values))
         raise InvalidOption(message)
     for value in values:
         if type(value) not in {str, int, float, bool, type(None)}:
-            message = f"a choice must be a text, a number, a boolean or None; one is {printable(repr(value)[:80])}"
+            message = Message("questions.bad-choice", value=printable(repr(value)[:80]))
             raise InvalidOption(message)
     if len({(isinstance(value, bool), value) for value in values}) < len(values):
-        raise InvalidOption("one of the choices stands twice; name each once")
+        raise InvalidOption(Message("questions.choice-twice"))
     return values
 
 
@@ -134,7 +131,7 @@ def _choices(values: list[Any]) -> list[Any]:
 def _check(schema: Schema) -> None:
     draft = schema.get("$schema", DRAFT)
     if draft not in (DRAFT, f"{DRAFT}#"):
-        message = f"the schema is written in {shown(draft, 100)}; only {DRAFT} is understood"
+        message = Message("questions.bad-draft", draft=shown(draft, 100), accepted=DRAFT)
         raise InvalidOption(message)
     _check_words(schema)
     refers = False
@@ -142,7 +139,7 @@ def _check(schema: Schema) -> None:
         _check_part(part, top=part is schema)
         refers = refers or "$ref" in part
     if refers and any(ENDLESS in misfits(schema, probe).values() for probe in _PROBES):
-        raise InvalidOption("the schema refers to itself without end: no answer could be checked")
+        raise InvalidOption(Message("questions.endless-schema"))
 
 
 def _check_words(schema: Any, within: str = "") -> None:
@@ -155,7 +152,7 @@ def _check_words(schema: Any, within: str = "") -> None:
         language.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
         place = f"{within} {path_of(error.absolute_path)}".strip()
-        message = f"the schema is not valid at {place}: {printable(error.message[:200])}"
+        message = Message("questions.invalid-schema", place=place, problem=printable(error.message[:200]))
         raise InvalidOption(message) from None
 
 
@@ -179,7 +176,7 @@ def _parts(schema: Schema) -> Iterator[Schema]:
             try:
                 found = resolver.lookup(part["$ref"]).contents
             except Unresolvable:
-                message = f"the schema has a $ref to {shown(part['$ref'])}, which is not in it"
+                message = Message("questions.ref-not-found", ref=shown(part["$ref"]))
                 raise InvalidOption(message) from None
             _check_words(found, printable(part["$ref"][:100]))
             waiting.append(found)
@@ -188,18 +185,20 @@ def _parts(schema: Schema) -> Iterator[Schema]:
 def _check_part(part: Schema, *, top: bool) -> None:
     for word, instead in _REFUSED.items():
         if word in part:
-            message = f"the schema uses {word}, which a question does not understand; {instead}"
+            message = Message("questions.unsupported-word", word=word, instead=instead)
             raise InvalidOption(message)
     if not top and ("$id" in part or "$schema" in part):
-        raise InvalidOption("the schema has an $id or a $schema inside; only its top may have one")
+        raise InvalidOption(Message("questions.inner-id"))
     if not part.get("$ref", "#").startswith("#"):
-        message = f"the schema has a $ref to {shown(part['$ref'])}; nothing is fetched, so a $ref must begin with #"
+        message = Message("questions.ref-outside", ref=shown(part["$ref"]))
         raise InvalidOption(message)
     if "pattern" in part:
         try:
             matcher(part["pattern"])
         except ValueError as error:
-            message = f"the schema's pattern {shown(part['pattern'])} cannot be used: {printable(str(error)[:200])}"
+            message = Message(
+                "questions.bad-pattern", pattern=shown(part["pattern"]), error=printable(str(error)[:200])
+            )
             raise InvalidOption(message) from None
 
 

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.json_value import canonical, render, safe_text
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -21,64 +22,64 @@ Schema = dict[str, Any]
 
 MOST_ERRORS = 50
 MOST_REFERENCES = 50_000
-ENDLESS = "cannot be checked: the schema refers to itself without end, or too often"
+ENDLESS = Message("questions.endless")
 _SHOWN = 60
 _LISTED = 10
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(r"[0-9-]{10}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})?")
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@.]{1,63}([.][^\s@.]{1,63}){1,10}")
-_TYPES = {
-    "boolean": "true or false",
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "a list",
-    "object": "an object",
+_TYPES: dict[str, Message | str] = {
+    "boolean": Message("questions.a-boolean"),
+    "string": Message("questions.a-text"),
+    "integer": Message("questions.a-whole-number"),
+    "number": Message("questions.a-number"),
+    "array": Message("questions.a-list"),
+    "object": Message("questions.an-object"),
     "null": "null",
 }
 _FORMATS = {
-    "date": "a date such as 2013-02-12",
-    "date-time": "a date and time with its offset from UTC, such as 2013-02-12T05:00:00Z",
-    "time": "a time such as 05:00",
-    "email": "an e-mail address",
-    "uuid": "a UUID",
-    "ipv4": "an IPv4 address",
-    "ipv6": "an IPv6 address",
+    "date": Message("questions.a-date"),
+    "date-time": Message("questions.a-date-time"),
+    "time": Message("questions.a-time"),
+    "email": Message("questions.an-email"),
+    "uuid": Message("questions.a-uuid"),
+    "ipv4": Message("questions.an-ipv4"),
+    "ipv6": Message("questions.an-ipv6"),
 }
 _LIMITS = {
-    "minimum": "must be at least {}",
-    "maximum": "must be at most {}",
-    "exclusiveMinimum": "must be more than {}",
-    "exclusiveMaximum": "must be less than {}",
-    "multipleOf": "must be a multiple of {}",
-    "const": "must be {}",
-    "pattern": "must match the pattern {}",
-    "minLength": "must have at least {} characters",
-    "maxLength": "must have at most {} characters",
-    "minItems": "must have at least {} members",
-    "maxItems": "must have at most {} members",
-    "minProperties": "must have at least {} fields",
-    "maxProperties": "must have at most {} fields",
+    "minimum": "questions.limit-minimum",
+    "maximum": "questions.limit-maximum",
+    "exclusiveMinimum": "questions.limit-exclusive-minimum",
+    "exclusiveMaximum": "questions.limit-exclusive-maximum",
+    "multipleOf": "questions.limit-multiple-of",
+    "const": "questions.limit-const",
+    "pattern": "questions.limit-pattern",
+    "minLength": "questions.limit-min-length",
+    "maxLength": "questions.limit-max-length",
+    "minItems": "questions.limit-min-items",
+    "maxItems": "questions.limit-max-items",
+    "minProperties": "questions.limit-min-properties",
+    "maxProperties": "questions.limit-max-properties",
 }
 _FIXED = {
-    "uniqueItems": "has the same member twice",
-    "contains": "has no member of the kind that is asked for",
-    "minContains": "has too few members of the kind that is asked for",
-    "maxContains": "has too many members of the kind that is asked for",
-    "dependentRequired": "lacks a field that another one needs",
-    "propertyNames": "has a field whose name is not allowed",
-    "not": "is one of the values that are not allowed",
+    "uniqueItems": Message("questions.member-twice"),
+    "contains": Message("questions.no-such-member"),
+    "minContains": Message("questions.too-few-such-members"),
+    "maxContains": Message("questions.too-many-such-members"),
+    "dependentRequired": Message("questions.lacks-field"),
+    "propertyNames": Message("questions.field-name-not-allowed"),
+    "not": Message("questions.value-not-allowed"),
 }
 
 
-def misfits(schema: Schema | bool, value: Any, *, root: Schema | None = None) -> dict[str, str]:
+def misfits(schema: Schema | bool, value: Any, *, root: Schema | None = None) -> dict[str, Message]:
     """What in a JSON value does not fit, by its path (``$.rows[2].price``), a sentence each, at most 50; {} when it fits.
 
     ``root`` is the schema that ``schema`` is a part of, where its references lead.
     """
     validator = _validator(schema if root is None else root)
-    found: dict[str, str] = {}
+    found: dict[str, Message] = {}
     try:
         for error in validator.evolve(schema=schema).iter_errors(value):
             for path, sentence in islice(_sentences(error), MOST_ERRORS):
@@ -88,7 +89,7 @@ def misfits(schema: Schema | bool, value: Any, *, root: Schema | None = None) ->
     except (RecursionError, _TooMuchError):
         return {"$": ENDLESS}
     except ArithmeticError:
-        return {"$": "has a number that is too large to be checked"}
+        return {"$": Message("questions.number-too-large")}
     except BaseException as error:
         # The reference resolver is partly Rust: where the stack ends inside of it, it panics, which is no Exception.
         if type(error).__name__ != "PanicException":
@@ -227,54 +228,67 @@ def _is_moment(text: object) -> bool:
 # -- in words ----------------------------------------------------------------------------------------
 
 
-def _sentences(error: ValidationError) -> Iterator[tuple[str, str]]:
+def _sentences(error: ValidationError) -> Iterator[tuple[str, Message]]:
     """What an error means, by path. One error may stand for several fields that are missing or too many."""
     place = list(error.absolute_path)
     if error.validator == "required":
         for name in error.validator_value:
             if name not in error.instance:
-                yield path_of([*place, name]), "is required and missing"
+                yield path_of([*place, name]), Message("questions.missing")
     elif error.validator == "additionalProperties":
         schema: Any = error.schema
         names: Schema = schema.get("properties", {})
-        told = f"; the fields are {listed(names)}" if names else ""
+        told = Message("questions.fields-are", names=listed(names)) if names else ""
         for name in error.instance:
             if name not in names:
-                yield path_of([*place, name]), f"is not asked for{told}"
+                yield path_of([*place, name]), Message("questions.not-asked", more=told)
     elif error.validator in {"anyOf", "oneOf"}:
         yield from _of_forms(error)
     else:
         yield path_of(place), _sentence(error)
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError) -> Message:
     word, wanted, value = error.validator, error.validator_value, shown(error.instance)
     if word == "type":
-        return f"must be {_kinds(error)}; it is {value}"
+        return Message("questions.must-be", kinds=_kinds(error), value=value)
     if word == "enum":
-        return f"must be one of {listed(wanted)}; it is {value}"
+        return Message("questions.must-be-one-of", wanted=listed(wanted), value=value)
     if word == "format":
-        return f"must be {_FORMATS.get(wanted, wanted)}; it is {value}"
+        return Message("questions.must-be", value=value, kinds=_FORMATS.get(wanted, wanted))
     if word in _LIMITS:
         told = printable(wanted[:200]) if word == "pattern" else shown(wanted)
-        return f"{_LIMITS[word].format(told)}; it {_has(word, error.instance)}"
-    return _FIXED.get(str(word), "has a part that is not allowed")
+        return Message(_LIMITS[word], limit=told, has=_has(word, error.instance))
+    return _FIXED.get(str(word), Message("questions.part-not-allowed"))
 
 
-def _has(word: str, value: Any) -> str:
-    return f"has {len(value):,}" if word.startswith(("min", "max")) and word[3:] != "imum" else f"is {shown(value)}"
-
-
-def _kinds(error: ValidationError) -> str:
-    """The types that are allowed, in words: ``a whole number or null``."""
-    types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    form = error.schema.get("format") if isinstance(error.schema, dict) else None
-    return " or ".join(
-        _FORMATS.get(str(form), "a text") if kind == "string" else _TYPES.get(str(kind), "") for kind in types
+def _has(word: str, value: Any) -> Message:
+    return (
+        Message("questions.has-count", count=len(value))
+        if word.startswith(("min", "max")) and word[3:] != "imum"
+        else Message("questions.is-value", value=shown(value))
     )
 
 
-def _of_forms(error: ValidationError) -> Iterator[tuple[str, str]]:
+def _kinds(error: ValidationError) -> Message | str:
+    """The types that are allowed, in words: ``a whole number or null``."""
+    types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+    form = error.schema.get("format") if isinstance(error.schema, dict) else None
+    return _any_of(
+        _FORMATS.get(str(form), Message("questions.a-text")) if kind == "string" else _TYPES.get(str(kind), Message("questions.a-text"))
+        for kind in types
+    )
+
+
+def _any_of(kinds: Iterable[Message | str]) -> Message | str:
+    """``a whole number or null``."""
+    first, *rest = kinds
+    for one in rest:
+        first = Message("questions.or", first=first, second=one)
+    return first
+
+
+def _of_forms(error: ValidationError) -> Iterator[tuple[str, Message]]:
     """A value that fits none of several forms: the mistakes in the form that was meant, where that is plain."""
     forms: dict[Any, list[ValidationError]] = {}
     for inner in error.context or ():
@@ -285,13 +299,13 @@ def _of_forms(error: ValidationError) -> Iterator[tuple[str, str]]:
         for inner in meant[0]:
             yield from _sentences(inner)
     elif not forms:
-        yield place, "fits more than one of the forms that exclude each other"
+        yield place, Message("questions.fits-several")
     elif meant:
-        yield place, f"has none of the {len(forms)} forms that are allowed; it is {shown(error.instance)}"
+        yield place, Message("questions.fits-none", forms=len(forms), value=shown(error.instance))
     else:
         kinds = {_kinds(inner): None for form in forms.values() for inner in form if inner.validator == "type"}
-        told = " or ".join(kinds) if kinds else "one of the values that are allowed"
-        yield place, f"must be {told}; it is {shown(error.instance)}"
+        told = _any_of(kinds) if kinds else Message("questions.an-allowed-value")
+        yield place, Message("questions.must-be", kinds=told, value=shown(error.instance))
 
 
 def _other_form(error: ValidationError) -> bool:

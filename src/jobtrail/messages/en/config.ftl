@@ -1,0 +1,25 @@
+unknown-setting = there is no setting '{ $name }'; the settings are: { $known }
+setting-not-boolean = the setting { $name } must be True or False; it is { $value }
+setting-not-number = the setting { $name } must be a number above 0; it is { $value }
+bad-variable = { $variable } has the value '{ $text }', which is not of type { $type }
+setting-not-path = the setting { $name } must be a path; it is { $value }
+setting-not-paths = the setting { $name } must be a list of paths; it is { $value }
+variable-without-task = { $place }: no registered task has this name
+ambiguous-variable = { $place } may mean the task '{ $owner }' or the task '{ $name }'; set it in { $file }, where tasks have their full names
+unreadable-file = { $named }, which cannot be read: { $error }
+not-toml = { $path } is not TOML: { $error }
+unknown-table = { $path } has the table '{ $name }'; only the tables settings and tasks are allowed
+not-a-table = { $path }: { $name } must be a table; it is { $value }
+bad-variable-name = { $name } is not of the form { $prefix }<TASK>__<OPTION>, as in { $prefix }WEATHER_SYNC__TIMEOUT
+fixed-option = { $place }: the option '{ $option }' of a task can be set in the program only
+table-of-options = { $place } is a table of options; quote a task name that has a dot: [tasks."weather.sync"]
+unknown-option = { $place }: the task '{ $task }' has no option '{ $option }'; the options are: { $known }
+bad-retry-wait = retry wait must be a number of seconds, or a table with kind = 'exponential' or 'fixed'
+retry-wait-without-seconds = retry wait of the kind 'fixed' needs seconds
+retry-jitter-not-boolean = retry wait jitter must be true or false; it is { $value }
+unknown-key = { $what } has no '{ $unknown }'; it may have: { $known }
+at-place = { $place }: { $problem }
+unknown-task = { $path }: no registered task has the name "{ $name }"
+renamed-task = { $path }: the task "{ $name }" is now called "{ $task }"
+named-by-variable = { $variable } names { $path }
+named-by-argument = config names { $path }

@@ -1,0 +1,129 @@
+period-backwards = the period from { $start } to { $end } ends before it has begun
+period-out-of-years = the period { $value } is outside the years 1 to 9999
+period-grains-differ = { $first } and { $last } differ in grain or time zone, so they form no series
+period-series-misses-end = the series that starts at { $first } does not reach { $last }; the last period must be one of the series
+period-bad-part = a period can be split into year, month, week, day or hour, not into { $into }
+period-no-neighbour = the period next to { $period } is outside the years 1 to 9999
+period-bad-rule = { $rule } is not a rule of a period; use "previous" or "current" and year, month, week, day or hour, as in "previous month"
+period-not-in-calendar = the period { $text } is not in the calendar; accepted are { $accepted }
+hour-skipped = the hour { $text } does not exist in { $zone }: the clock skips it
+time-not-in-calendar = the time { $value } is not in the calendar; accepted are { $accepted }
+time-without-zone = the time { $value } has no time zone; add an offset (Z, +01:00) or a zone ([Europe/Berlin])
+datetime-without-zone = a datetime with tzinfo is needed, got { $at } (no time zone)
+unknown-zone = the time zone { $name } is unknown; use a name such as UTC or Europe/Berlin
+not-a-period = { $value } is not a period; accepted are { $accepted }
+value-of-type = a value of type { $type }
+too-many-periods = that makes more than { $most-grouped } periods; use a coarser grain or a shorter span
+step-arguments = the arguments of the step '{ $name }' cannot be compared between runs: { $error }
+not-comparable = { $type } is not JSON, a period, a file, a path or a date
+unknown-task-option = the task '{ $name }' has no option '{ $option }'; the options are: { $known }
+unnamed-parameters = the task { $function } takes arguments without a name; arguments of jobs are stored by name, so use named parameters
+arguments-unnamed = takes { $positional } unnamed arguments and got { $given }
+argument-twice = got the argument '{ $name }' twice
+argument-unknown = has no argument { $unknown }
+argument-missing = needs the argument { $missing }
+arguments-refused = { $task } { $problem }
+not-seconds = { $name } must be a number of seconds above 0, or None for no limit; it is { $value }
+bad-priority = priority must be a whole number from 0 (most urgent) to 9; it is { $value }
+not-a-choice = { $name } must be one of { $allowed }; it is { $value }
+not-bytes = { $name } must be a number of bytes, at least { $least-grouped }, or a text such as '512MB'; it is { $value }
+not-a-name = { $name } must be a printable text of 1 to 200 characters; it is { $value }
+bad-labels = labels must be at most { $most } texts by name; they are { $labels }
+label-with-equals = a label's key must not contain '=', because labels are searched as label:key=value; it is { $key }
+label-key = a label's key
+label-value = the label '{ $key }'
+bad-zone = zone must be the name of a time zone, such as Europe/Vienna; it is { $value }
+task-name = the name of a task
+bad-jobs-per-child = max_jobs_per_child must be a whole number, at least 1; it is { $jobs }
+memory-limit-without-process = the task '{ $task }' has a memory_limit, which only a child process can hold; add executor='process'
+function-not-importable = the task '{ $task }' has executor='process', but a child process cannot import { $where }; define it at the top level of a module (or in a class there), not inside a function
+task-name-taken = two tasks are called '{ $name }'; rename one of them
+no-such-task = no task is called '{ $name }'; the tasks are: { $known }
+retry-not-number = retry { $name } must be a number, at least { $least }; it is { $value }
+retry-on-partial = retry on_partial must be True or False; it is { $value }
+delay-ignored = the delay that RetryableError asked for is ignored: it { $trouble }
+delay-capped = the delay asked for ({ $seconds } s) is above max_delay; waiting { $most } s
+wait-capped = the wait of the retry policy is { $seconds } s; waiting { $most } s
+wait-failed = the default back-off of { $instead } s is used: the wait of the retry policy { $trouble }
+bad-retry = retry must be a Retry, a number of attempts, or None for no retry; it is { $value }
+bad-attempts = retry attempts must be a whole number of executions, at least 1 (no retry), or None for no limit; it is { $value }
+bad-max-delay = retry max_delay must be a number of seconds above 0 (at most ten years), or None; it is { $value }
+wait-above-max-delay = retry wait is { $seconds } s and max_delay { $cap } s; max_delay must be at least the wait
+not-exceptions = retry { $name } must be exception classes; it has { $one }
+wait-raised = raised { $type }
+wait-endless = is endless
+wait-not-number = is of type { $type }, not a number
+wait-nan = is NaN
+wait-negative = is negative
+bad-wait-kind = retry wait has the unknown kind { $kind }; the kinds are exponential, fixed and custom
+bad-max-failed-items = max_failed_items must be a whole number, at least 0, or a share above 0.0 and up to 1.0, or None for no limit; it is { $value }
+stopped-with-reason = stopped: { $reason }
+stopped-by-body = stopped by the body
+nothing-to-do = nothing to do
+some-items-failed =
+    { $failed-grouped } of { $total-grouped } { $total ->
+         [one] item
+        *[other] items
+    } failed
+bad-item-key = the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is of type { $type }. Give key= a function that returns one
+bad-on = on must be success, partial, failure or any (or several of them); it is { $wrong }
+bad-when = when must be "now", a timedelta or seconds from 0 on, or a datetime with a time zone in the years 1900 to 2999; it is { $when }
+illegal-move = the move '{ $name }' leaves { $allowed } for { $targets }; it cannot go from { $start } to { $to }
+not-answered = nobody answered '{ $question }' in time
+partial-because = partial: { $note }
+with-warning = { $text } ({ $warning })
+handed-back-often =
+    handed back { $times } { $times ->
+         [one] time
+        *[other] times
+    }: { $reason }
+unknown-task = unknown task
+unknown-task-here = unknown task here
+all-items-failed = all { $total-grouped } items failed
+all-items-skipped = all { $total-grouped } items were skipped
+only-item-failed = the only item failed
+only-item-skipped = the only item was skipped
+both = { $first }; { $second }
+left-early =
+    the loop was left early after { $total-grouped } { $total ->
+         [one] item
+        *[other] items
+    }
+left-early-failed =
+    the loop was left early after { $total-grouped } { $total ->
+         [one] item
+        *[other] items
+    }, { $failed-grouped } of them failed
+stopped-by-limit = stopped by its { $cause } limit
+stopped-by-limit-and = stopped by its { $cause } limit; { $how }
+limit = { $cause } limit
+killed-its-worker =
+    killed its worker { $strikes ->
+        [one] once
+       *[other] { $strikes } times
+    }
+worker-lost = worker lost
+partial = partial
+a-steps-result = a step's result
+far-too-large = { $what } above the allowed { $limit } by far; { $advice }
+too-large = { $what } of { $size } ({ $bytes-grouped } bytes) above the allowed { $limit } ({ $allowed-grouped } bytes); { $advice }
+value-contains-itself = contains itself
+value-too-deep = is nested deeper than { $most } levels
+key-not-text = has a key of type { $type }; JSON keys are text: use str()
+value-not-json = is { $type }, which is not a JSON value{ $hint }
+float-not-json = is the float { $value }, which is not a JSON value: use None
+int-too-long = is an int of more than 4,000 digits, which could not be read back: use str()
+at-path = { $path } { $problem }
+hint = : use { $call }
+result-too-large = result is larger than { $limit } and was not stored
+result-not-storable = result could not be stored: { $type }
+lost-int = an int of more than 4,000 digits
+result-of-size-too-large = result of { $size } is larger than { $limit } and was not stored
+result-not-json = result is not JSON at { $path }: { $what }{ $more }; stored as far as it is
+and-more = {" "}(and { $count-grouped } more)
+lost-cycle = it contains itself
+lost-depth = nested deeper than { $most } levels
+lost-key = two keys with the same text
+arguments = arguments
+advice-file = pass a file or a reference instead
+advice-less = ask for less at once

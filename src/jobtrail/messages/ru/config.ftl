@@ -1,0 +1,25 @@
+unknown-setting = настройки '{ $name }' нет; есть: { $known }
+setting-not-boolean = настройка { $name } должна быть True или False, а не { $value }
+setting-not-number = настройка { $name } должна быть числом больше 0, а не { $value }
+bad-variable = значение '{ $text }' переменной { $variable } не подходит: нужен тип { $type }
+setting-not-path = настройка { $name } должна быть путём, а не { $value }
+setting-not-paths = настройка { $name } должна быть списком путей, а не { $value }
+variable-without-task = { $place }: задачи с таким именем нет
+ambiguous-variable = { $place } может относиться к задаче '{ $owner }' или '{ $name }'; задайте значение в { $file }, где имена задач пишутся полностью
+unreadable-file = { $named }; файл не читается: { $error }
+not-toml = { $path }: это не TOML: { $error }
+unknown-table = { $path }: таблица '{ $name }' не предусмотрена; возможны settings и tasks
+not-a-table = { $path }: { $name } должно быть таблицей, а не { $value }
+bad-variable-name = { $name }: нужен вид { $prefix }<ЗАДАЧА>__<ПАРАМЕТР>, например { $prefix }WEATHER_SYNC__TIMEOUT
+fixed-option = { $place }: параметр '{ $option }' задачи задаётся только в программе
+table-of-options = { $place }: это таблица параметров; имя задачи с точкой пишется в кавычках: [tasks."weather.sync"]
+unknown-option = { $place }: у задачи '{ $task }' нет параметра '{ $option }'; есть: { $known }
+bad-retry-wait = retry wait должно быть числом секунд или таблицей с kind = 'exponential' или 'fixed'
+retry-wait-without-seconds = для retry wait вида 'fixed' нужно поле seconds
+retry-jitter-not-boolean = retry wait jitter должно быть true или false, а не { $value }
+unknown-key = в { $what } нет '{ $unknown }'; возможны: { $known }
+at-place = { $place }: { $problem }
+unknown-task = { $path }: задачи с именем "{ $name }" нет
+renamed-task = { $path }: задача "{ $name }" теперь называется "{ $task }"
+named-by-variable = { $variable } указывает на { $path }
+named-by-argument = config указывает на { $path }

@@ -1,0 +1,149 @@
+period-backwards = период с { $start } по { $end } заканчивается раньше, чем начинается
+period-out-of-years = период { $value } выходит за пределы лет 1–9999
+period-grains-differ = у { $first } и { $last } разный шаг или часовой пояс, ряда они не образуют
+period-series-misses-end = ряд, начатый с { $first }, не доходит до { $last }; последний период должен быть членом ряда
+period-bad-part = период делится на year, month, week, day или hour, но не на { $into }
+period-no-neighbour = соседний с { $period } период выходит за пределы лет 1–9999
+period-bad-rule = { $rule } не правило периода; нужно "previous" или "current" и year, month, week, day или hour, например "previous month"
+period-not-in-calendar = периода { $text } нет в календаре; принимаются { $accepted }
+hour-skipped = часа { $text } в поясе { $zone } нет: часы переводят через него вперёд
+time-not-in-calendar = времени { $value } нет в календаре; принимаются { $accepted }
+time-without-zone = у времени { $value } нет часового пояса; добавьте смещение (Z, +01:00) или пояс ([Europe/Berlin])
+datetime-without-zone = нужен datetime с tzinfo, а { $at } без часового пояса
+unknown-zone = часовой пояс { $name } неизвестен; нужно имя, например UTC или Europe/Berlin
+not-a-period = { $value } не период; принимаются { $accepted }
+value-of-type = значение типа { $type }
+too-many-periods = получается больше { $most-grouped } периодов; возьмите шаг крупнее или отрезок короче
+step-arguments = аргументы шага '{ $name }' нельзя сравнить между запусками: { $error }
+not-comparable = { $type } не JSON, не период, не файл, не путь и не дата
+unknown-task-option = у задачи '{ $name }' нет параметра '{ $option }'; есть: { $known }
+unnamed-parameters = задача { $function } принимает безымянные аргументы; аргументы заданий хранятся по именам, поэтому нужны именованные параметры
+arguments-unnamed = безымянных аргументов принимает { $positional }, получено { $given }
+argument-twice = аргумент '{ $name }' передан дважды
+argument-unknown = аргумента { $unknown } нет
+argument-missing = не хватает аргумента { $missing }
+arguments-refused = { $task }: { $problem }
+not-seconds = { $name } должно быть числом секунд больше 0 или None (без предела), а не { $value }
+bad-priority = priority должно быть целым числом от 0 (самое срочное) до 9, а не { $value }
+not-a-choice = { $name } должно быть одним из { $allowed }, а не { $value }
+not-bytes = { $name } должно быть числом байт от { $least-grouped } или текстом вроде '512MB', а не { $value }
+not-a-name = { $name }: нужен печатный текст от 1 до 200 знаков, а не { $value }
+bad-labels = меток может быть не больше { $most }, тексты по именам; получено { $labels }
+label-with-equals = в имени метки не может быть '=': метки ищут как label:имя=значение; получено { $key }
+label-key = имя метки
+label-value = метка '{ $key }'
+bad-zone = zone должно быть именем часового пояса, например Europe/Vienna, а не { $value }
+task-name = имя задачи
+bad-jobs-per-child = max_jobs_per_child должно быть целым числом от 1, а не { $jobs }
+memory-limit-without-process = у задачи '{ $task }' есть memory_limit, но удержать его может только отдельный процесс; добавьте executor='process'
+function-not-importable = у задачи '{ $task }' executor='process', но отдельный процесс не может импортировать { $where }; определите её на верхнем уровне модуля (или в классе там), а не внутри функции
+task-name-taken = две задачи называются '{ $name }'; переименуйте одну
+no-such-task = задачи '{ $name }' нет; есть: { $known }
+retry-not-number = retry { $name } должно быть числом от { $least }, а не { $value }
+retry-on-partial = retry on_partial должно быть True или False, а не { $value }
+delay-ignored = задержка из RetryableError не учтена: { $trouble }
+delay-capped = запрошенная задержка ({ $seconds } с) больше max_delay; ждём { $most } с
+wait-capped = по правилу повторов ждать { $seconds } с; ждём { $most } с
+wait-failed = ждём { $instead } с по умолчанию; правило повторов не сработало: { $trouble }
+bad-retry = retry должно быть Retry, числом попыток или None (без повторов), а не { $value }
+bad-attempts = retry attempts должно быть целым числом запусков от 1 (без повторов) или None (без предела), а не { $value }
+bad-max-delay = retry max_delay должно быть числом секунд больше 0 (не больше десяти лет) или None, а не { $value }
+wait-above-max-delay = retry wait { $seconds } с, а max_delay { $cap } с; max_delay не может быть меньше
+not-exceptions = retry { $name } должно состоять из классов исключений, в нём есть { $one }
+wait-raised = исключение { $type }
+wait-endless = бесконечность
+wait-not-number = тип { $type }, а не число
+wait-nan = NaN
+wait-negative = отрицательное число
+bad-wait-kind = неизвестный вид retry wait { $kind }; бывают exponential, fixed и custom
+bad-max-failed-items = max_failed_items должно быть целым числом от 0, долей больше 0.0 и до 1.0 или None (без предела), а не { $value }
+stopped-with-reason = остановлено: { $reason }
+stopped-by-body = остановлено телом
+nothing-to-do = делать нечего
+some-items-failed =
+    с ошибкой { $failed-grouped } из { $total-grouped } { $total ->
+         [one] элемента
+         [few] элементов
+        *[many] элементов
+    }
+bad-item-key = ключ элемента должен быть str, int, date, datetime, UUID или кортежем из них, а не { $type }. Передайте в key= функцию, которая такой возвращает
+bad-on = on должно быть success, partial, failure или any (можно несколько), а не { $wrong }
+bad-when = when должно быть "now", timedelta, секундами от 0 или datetime с часовым поясом в годах 1900–2999, а не { $when }
+illegal-move = переход '{ $name }' ведёт из { $allowed } в { $targets }; из { $start } в { $to } нельзя
+not-answered = на «{ $question }» не ответили вовремя
+partial-because = частично: { $note }
+with-warning = { $text } ({ $warning })
+handed-back-often =
+    возвращено { $times } { $times ->
+         [one] раз
+         [few] раза
+        *[many] раз
+    }: { $reason }
+unknown-task = задача неизвестна
+unknown-task-here = задача здесь неизвестна
+all-items-failed = все элементы с ошибкой: { $total-grouped }
+all-items-skipped = все элементы пропущены: { $total-grouped }
+only-item-failed = единственный элемент с ошибкой
+only-item-skipped = единственный элемент пропущен
+both = { $first }; { $second }
+left-early =
+    цикл прерван раньше времени, после { $total-grouped } { $total ->
+         [one] элемента
+         [few] элементов
+        *[many] элементов
+    }
+left-early-failed =
+    цикл прерван раньше времени, после { $total-grouped } { $total ->
+         [one] элемента
+         [few] элементов
+        *[many] элементов
+    }, с ошибкой { $failed-grouped }
+stopped-by-limit =
+    остановлено: { $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+       *[other] { $cause }
+    }
+stopped-by-limit-and =
+    остановлено: { $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+       *[other] { $cause }
+    }; { $how }
+limit =
+    { $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+       *[other] { $cause }
+    }
+killed-its-worker =
+    { $strikes ->
+        [one] { $strikes } раз погубило исполнителя
+        [few] { $strikes } раза погубило исполнителя
+       *[many] { $strikes } раз погубило исполнителя
+    }
+worker-lost = исполнитель потерян
+partial = частично
+a-steps-result = результат шага
+far-too-large = { $what }: намного больше разрешённых { $limit }; { $advice }
+too-large = { $what }: { $size } ({ $bytes-grouped } байт) при разрешённых { $limit } ({ $allowed-grouped } байт); { $advice }
+value-contains-itself = содержит само себя
+value-too-deep = вложено глубже { $most } уровней
+key-not-text = есть ключ типа { $type }; ключи JSON — тексты: используйте str()
+value-not-json = { $type } не значение JSON{ $hint }
+float-not-json = число { $value } не значение JSON: используйте None
+int-too-long = целое число длиннее 4000 цифр не прочитать обратно: используйте str()
+at-path = { $path }: { $problem }
+hint = : используйте { $call }
+result-too-large = результат больше { $limit }, он не сохранён
+result-not-storable = результат не удалось сохранить: { $type }
+lost-int = целое число длиннее 4000 цифр
+result-of-size-too-large = результат ({ $size }) больше { $limit }, он не сохранён
+result-not-json = результат не JSON в { $path }: { $what }{ $more }; остальное сохранено
+and-more = {" "}(и ещё { $count-grouped })
+lost-cycle = содержит само себя
+lost-depth = вложено глубже { $most } уровней
+lost-key = два ключа с одинаковым текстом
+arguments = аргументы
+advice-file = передайте файл или ссылку
+advice-less = спрашивайте меньше за раз
