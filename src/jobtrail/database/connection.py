@@ -49,6 +49,7 @@ class Database:
         self.measured = DatabaseClock()
         self.clock = clock or self.measured
         self._read_clock_at = float("-inf")
+        self._file: tuple[int, int] | None = None  # device and inode of the SQLite file that is in use
         _open.add(self)
 
     @property
@@ -64,14 +65,38 @@ class Database:
     @contextlib.contextmanager
     def connect(self) -> Iterator[Connection]:
         """Open a connection for reading; a driver's error comes out as a `StoreError`."""
+        self.check_file()
         with self.translated(), self.engine.connect() as conn:
             yield conn
 
     def own_connection(self) -> Connection:
         """A connection that the pool does not count on: for the writer, and for beats, which must not queue for one."""
+        self.check_file()
         conn = self.engine.connect()
         conn.detach()
+        self.check_file()  # it exists now, and is known from here on
         return conn
+
+    def check_file(self) -> None:
+        """Compare the SQLite file at the path with the one in use; a write into a file that was deleted is lost.
+
+        Raises: StoreUnavailable: if it was deleted (until a file is there again), or replaced: then once, and the new one is
+            used from now on.
+        """
+        if not self.is_sqlite:
+            return
+        try:
+            found = Path(self.url.database or "").stat()
+        except OSError:
+            if self._file is None:
+                return  # not made yet
+            self.engine.dispose()
+            message = f"{self.where} was deleted while it was in use; put it back, or stop the program and start anew"
+            raise StoreUnavailable(message) from None
+        before, self._file = self._file, (found.st_dev, found.st_ino)
+        if before is not None and before != self._file:
+            self.engine.dispose()
+            raise StoreUnavailable(f"{self.where} was replaced by another file while it was in use")
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jobtrail.errors import StoreUnavailable
+
 from .failures import Meaning, failure_of
 
 if TYPE_CHECKING:
@@ -223,9 +225,12 @@ class Writer:
 
     def _in_transaction(self, group: list[Request]) -> list[Any]:
         self._committing = False
+        self._check_file()
         conn = self._connection()
         if self._is_alone(group):
-            return _run(conn, group)
+            answers = _run(conn, group)
+            self._check_file()
+            return answers
         conn.exec_driver_sql(self.database.dialect.begin)
         try:
             results = _run(conn, group)
@@ -234,7 +239,16 @@ class Writer:
             raise
         self._committing = True
         conn.exec_driver_sql("COMMIT")
+        self._check_file()
         return results
+
+    def _check_file(self) -> None:
+        """Before a write, and after its commit before anybody is answered: it must stand in the file that others read."""
+        try:
+            self.database.check_file()
+        except StoreUnavailable:
+            self._drop_connection()
+            raise
 
     @staticmethod
     def _is_alone(group: list[Request]) -> bool:
@@ -392,7 +406,8 @@ def _lock_not_available(error: BaseException) -> bool:
 def _is_outage(error: BaseException) -> bool:
     """The database is away for all of a group; a statement that was too slow may be fast enough alone."""
     failure = failure_of(error)
-    return failure is not None and failure.meaning is Meaning.AWAY and failure.code != TOO_SLOW
+    away = failure is not None and failure.meaning is Meaning.AWAY and failure.code != TOO_SLOW
+    return away or isinstance(error, StoreUnavailable)
 
 
 def _connection_is_gone(error: BaseException) -> bool:
