@@ -4,6 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 NO_CONSOLE_IS = false
+# One file is one process's, so that what it starts (a server, a browser, a child pool) is started once. More processes
+# than two cores: a third of the tests wait for other processes most of the time.
+TESTERS ?= 3
+SHARED = -n $(TESTERS) --dist loadfile --no-loadscope-reorder
 
 # uv, where it can be had, installs in a third of the time; pip does it as well.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -54,10 +58,10 @@ demo: $(VENV)/.user console ## load real data with real jobs and look at them (A
 
 test test-long types: NO_CONSOLE_IS = true
 test: $(VENV)/.dev console ## all tests in their short form
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -q $(SHARED) $(ARGS)
 
 test-long: $(VENV)/.dev console ## all tests, the long ones too
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or not long" $(ARGS)
+	$(BIN)/python -m pytest -q $(SHARED) -m "long or not long" $(ARGS)
 
 lint: $(VENV)/.dev ## ruff
 	$(BIN)/ruff check .

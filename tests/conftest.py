@@ -47,12 +47,22 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a PostgreSQL, and leave to the long form what runs there only for completeness."""
+    """Mark what needs a PostgreSQL, leave to the long form what runs there only for completeness, begin with the longest files."""
     for item in items:
         if needs_postgres(item):
             item.add_marker("postgres")
         if variant(item) == "postgresql" and not on_both(item):
             item.add_marker("long")
+    items.sort(key=_turn)
+
+
+# Files that take long for few tests come first, so that no process ends long after the others.
+FIRST = ("road", "console/test_actions", "console/test_pages", "faults", "console", "docs", "schedules", "cli", "plugins")
+
+
+def _turn(item: pytest.Item) -> int:
+    where = item.nodeid.removeprefix("tests/")
+    return next((turn for turn, name in enumerate(FIRST) if where.startswith(name)), len(FIRST))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,7 +17,7 @@ def world(make_jobs, tmp_path):
 @pytest.mark.timeout(300)
 def test_every_operation_keeps_to_its_description(world):
     asking = Asking(world, "admin")
-    asking.all(covering=10, drawn=1)
+    asking.all(covering=5, drawn=1)
     assert not asking.faults, asking.told()
 
 
@@ -25,7 +25,7 @@ def test_every_operation_keeps_to_its_description(world):
 @pytest.mark.timeout(300)
 def test_nobody_does_what_his_role_may_not(world):
     asking = Asking(world, *BELOW)
-    asking.all(covering=4, drawn=0)
+    asking.all(covering=2, drawn=0)
     assert not asking.faults, asking.told()
 
 

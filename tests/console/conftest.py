@@ -24,7 +24,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
@@ -42,7 +42,7 @@ def browse(chromium):
     problems, contexts = [], []
 
     def open_page(address: str, **options):
-        context = chromium.new_context(**({"viewport": {"width": 1360, "height": 900}, "locale": "en-US"} | options))
+        context = chromium.new_context(**({"viewport": {"width": 1360, "height": 900}, "locale": "en-US", "reduced_motion": "reduce"} | options))
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)  # on a busy machine
@@ -85,11 +85,3 @@ def _violations(page, theme: str) -> list[str]:
 def _is_problem(message) -> bool:
     # What the network says of a server that is stopped on purpose, or of a refusal that the page shows, is no error of the page.
     return message.type == "error" and "Failed to load resource" not in message.text and "WebSocket" not in message.text
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items):
-    """One process for all of them: two browsers at once are too much for two cores."""
-    for item in items:
-        if "/console/" in item.path.as_posix():
-            item.add_marker(pytest.mark.xdist_group("console"))

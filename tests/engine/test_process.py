@@ -21,10 +21,7 @@ from trails import event, until
 from jobtrail import InvalidOption, JobTrail
 from jobtrail.commands.job_fields import stored_row
 
-pytestmark = [
-    pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals"),
-    pytest.mark.xdist_group("process"),  # one worker with warm children serves most of this file
-]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
 TESTS = Path(__file__).parents[1]
 
 

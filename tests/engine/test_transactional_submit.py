@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import statistics
 import threading
 import time
 
@@ -133,13 +134,16 @@ def test_async_connections_and_sessions(jobs, note, url, engine, kind):
     assert jobs.ran == [True]
 
 
+LOCK_WAIT = 0.1  # seconds that a group of writes waits for a lock; whoever does not wait takes a few milliseconds
+
+
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("seconds", [0.6, pytest.param(30, marks=pytest.mark.long)])
 def test_an_open_submission_delays_nobody(jobs, note, engine, unit, seconds):
     def using(period):
         return note.using(source="s", period=period) if unit else note
 
-    slowest = 0.0
+    waits = []
     with engine.connect() as mine:
         using("2013-01").using(connection=mine).enqueue("held")
         end = time.monotonic() + seconds
@@ -147,13 +151,13 @@ def test_an_open_submission_delays_nobody(jobs, note, engine, unit, seconds):
         while time.monotonic() < end:
             began = time.monotonic()
             using(f"2014-{month % 12 + 1:02d}").enqueue("other")
-            slowest = max(slowest, time.monotonic() - began)
+            waits.append(time.monotonic() - began)
             month += 1
             time.sleep(0.005 if seconds > 1 else 0)  # so that a long hold does not mean sixty thousand jobs
         drain(jobs)  # a worker settles and claims meanwhile
         assert len(jobs.ran) == month - 2 if not unit else jobs.ran
         mine.commit()
-    assert slowest < 0.2, f"somebody waited {slowest * 1000:.0f} ms"
+    assert statistics.median(waits) < LOCK_WAIT, "they wait for the lock of the open transaction"
     drain(jobs)
     assert "held" in jobs.ran
 
@@ -168,14 +172,14 @@ def test_somebody_who_wants_the_very_unit_that_is_held_does_not_stall_the_others
         )
         rival.start()
         time.sleep(0.15)  # he is inside by now, or answered already
-        slowest = 0.0
+        waits = []
         for n in range(30):
             began = time.monotonic()
             note.using(source="s", period=f"20{n + 20}").enqueue("other")
-            slowest = max(slowest, time.monotonic() - began)
+            waits.append(time.monotonic() - began)
         mine.rollback()
     rival.join(10)
-    assert slowest < 0.2, f"somebody waited {slowest * 1000:.0f} ms"
+    assert statistics.median(waits) < LOCK_WAIT, "they wait for the lock of the open transaction"
     assert jobs.get(answers[0]).status == "pending"
 
 

@@ -104,9 +104,9 @@ def test_what_it_says(error, name, message):
 
 def test_fifty_megabytes_are_asked_for_once_and_cut():
     Huge.asked = 0
-    started = time.perf_counter()
+    started = time.process_time()
     failure = of(Huge())
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert Huge.asked == 1
     assert "characters left out" in failure.message
     assert len(failure.message.encode()) <= 16_384
@@ -183,9 +183,9 @@ def test_groups_within_groups_are_bounded():
     group = ExceptionGroup("leaf", [ValueError("x")] * 10)
     for _ in range(8):
         group = ExceptionGroup("nest", [ExceptionGroup("nest", [group, ValueError("y")]) for _ in range(10)])
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(of(group).traceback) <= 49_152
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_tree_of_groups_is_told_up_to_sixty():
@@ -288,10 +288,10 @@ def test_a_failure_shows_no_password():
 
 
 def test_masking_is_linear():
-    started = time.perf_counter()
+    started = time.process_time()
     mask_urls("a://" + "b:" * 500_000)
     mask_urls("x" * 1_000_000 + "://")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 # -- fingerprints ------------------------------------------------------------------------------------

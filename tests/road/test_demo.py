@@ -123,10 +123,6 @@ def alter(path: Path, change: Any) -> None:
         writer.writerows(changed)
 
 
-SAME_RUN = pytest.mark.xdist_group("demo")  # both look at the run of the fixture `shown`
-
-
-@SAME_RUN
 def test_the_figures_and_the_same_again_on_the_same_folder(shown: tuple[Path, str], tmp_path: Path) -> None:
     """The second run is over a copy of what the first one left, so that the order of tests is free."""
     before = contents(shown[0])
@@ -142,7 +138,6 @@ def test_the_figures_and_the_same_again_on_the_same_folder(shown: tuple[Path, st
         assert connection.execute(query.format("=")).fetchone() == (2 * 2, 0)
 
 
-@SAME_RUN
 def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[Path, str], tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     shutil.copytree(shown[0], folder)

@@ -422,12 +422,12 @@ def test_c13_a_clock_that_jumps_changes_no_moment():
 
 def test_ten_thousand_next_moments_are_quick():
     rule = cron("*/5 * * * *", "Europe/Berlin")
-    started = time.perf_counter()
+    started = time.process_time()
     moment = START
     for _ in range(10_000):
         moment = rule.next_after(moment)
     assert moment == START + timedelta(minutes=50_000)
-    assert time.perf_counter() - started < 5  # typically 0.2; the bound leaves room for a loaded machine
+    assert time.process_time() - started < 5  # typically 0.2; the bound leaves room for a loaded machine
 
 
 # -- jitter ----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -179,17 +180,17 @@ def test_an_open_transaction_on_a_unit_delays_the_others_little(store: Store, ot
             store.writer.start(lambda c: store.submit_on(c, of_unit(held), Rules(unit=held)), key=held.key)
             for _ in range(3)
         ]
-        slowest = 0.0
+        waits = []
         for number in range(30):
             began = time.monotonic()
             make.unit_job(unit(source=f"free/{number}"))
-            slowest = max(slowest, time.monotonic() - began)
+            waits.append(time.monotonic() - began)
         assert not any(one.done() for one in blocked)
         lunch.exec_driver_sql("COMMIT")
     ids = {one.result(10).id for one in blocked}
     assert len(ids) == 1
     assert make.count(tables.jobs, tables.jobs.c.unit == held.key) == 1
-    assert slowest < 0.2, "the wait for a lock is 100 ms, and only the first pays it"
+    assert statistics.median(waits) < 0.1, "the wait for a lock is 100 ms, and only the first pays it"
 
 
 def test_a_unit_that_was_blocked_is_written_in_turn_again(store: Store, other: Store, make: Maker) -> None:
