@@ -12,8 +12,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import update
 
 from jobtrail import JobTrail
+from jobtrail.database import tables
 from jobtrail.job.ids import new_id
 from jobtrail.store import workers
 
@@ -46,6 +48,19 @@ def test_prune(jt: Command, submitted: Make, ran: Make) -> None:
     assert jt("prune", "--days", "0").out == "removed: 1 failed\n"
     assert [job["id"] for job in jt("list", "--json").json["jobs"]] == [waiting]
     assert jt("prune", "--days", "-1").code == 2
+
+
+def test_prune_keeps_what_the_settings_keep(jt: Command, ran: Make, url: str, tmp_path: Path) -> None:
+    """It deleted completed jobs after 30 days although the application keeps them for ever."""
+    ran("add", "-a", "a=1")
+    jobs = JobTrail(url)
+    jobs.store.write(lambda conn: conn.execute(update(tables.jobs).values(finished_at=jobs.store.now() - timedelta(days=60))))
+    jobs.close()
+    (tmp_path / "jobtrail.toml").write_text('[settings]\nkeep_completed = "none"\n', encoding="utf-8")
+    assert jt("prune", "--dry-run", "--json").json["jobs"] == {}
+    assert jt("prune", "--completed-days", "30", "--dry-run", "--json").json["jobs"] == {"completed": 1}
+    (tmp_path / "jobtrail.toml").unlink()
+    assert jt("prune", "--dry-run", "--json").json["jobs"] == {"completed": 1}
 
 
 def test_doctor_is_content(jt: Command, ran: Make) -> None:

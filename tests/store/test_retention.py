@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 from making import new_job, of_unit, subject, unit
 from sqlalchemy import select, union, update
 
+from jobtrail.config import Settings
 from jobtrail.database import tables
 from jobtrail.errors import InvalidOption
 from jobtrail.job import transitions
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=400)
-POLICY = Retention()
+POLICY = Retention.of(Settings())
 JOB_TABLES = (tables.events, tables.logs, tables.progress, tables.job_labels)
 
 
@@ -121,7 +123,7 @@ def test_none_keeps_for_ever(store: Store, old: Any) -> None:
 def test_a_number_that_is_no_time_is_refused() -> None:
     for wrong in (-1, True, float("nan"), "30"):
         with pytest.raises(InvalidOption, match="retention of failed jobs"):
-            Retention(failed=wrong)  # type: ignore[arg-type]
+            replace(POLICY, failed=wrong)  # type: ignore[arg-type]
 
 
 def test_c39_the_active_and_what_they_refer_to_stay(store: Store, make: Maker, old: Any) -> None:
@@ -360,7 +362,7 @@ def test_rows_of_processes_without_a_kept_job_go(store: Store, make: Maker, monk
 
     everybody = {gone, lately, kept, again, works}
     assert known() >= everybody
-    for policy in (Retention(None, None, None, None), Retention(completed=None)):
+    for policy in (Retention(None, None, None, None), replace(POLICY, completed=None)):
         assert run_once(store, policy, NOW).submitters == 0
     assert run_once(store, POLICY, NOW, chunk=2).submitters == 1
     assert everybody - known() == {gone}

@@ -58,12 +58,9 @@ class RetentionLoop:
         at = time.monotonic() if monotonic is None else monotonic
         if at < self._due:
             return False
-        s, now = self._settings, self._store.now()
-        policy = retention.Retention(
-            completed=s.keep_completed, cancelled=s.keep_cancelled, failed=s.keep_failed, partial=s.keep_partial
-        )
-        retention.run_once(self._store, policy, now, wait=self._stopping.wait)
-        uploads.sweep(self._store, s)
+        now = self._store.now()
+        retention.run_once(self._store, retention.Retention.of(self._settings), now, wait=self._stopping.wait)
+        uploads.sweep(self._store, self._settings)
         self._store.write(lambda conn: workers.forget(conn, now - WORKERS_KEPT))
         self._due = at + EVERY
         return True

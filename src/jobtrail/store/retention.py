@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.config import Settings
+
     from .store import Store
 
 CHUNK = 100
@@ -69,12 +71,17 @@ _ADD_TOTALS = "ON CONFLICT (hour, task, status) DO UPDATE SET " + ", ".join(
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """For how many days ended jobs are kept, by status; None keeps them for ever."""
+    """Days for which ended jobs are kept, by status; None keeps them for ever. `Settings` has the defaults."""
 
-    completed: float | None = 30
-    cancelled: float | None = 30
-    failed: float | None = 90
-    partial: float | None = 90
+    completed: float | None
+    cancelled: float | None
+    failed: float | None
+    partial: float | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Retention:
+        """Return the retention that the settings say."""
+        return cls(**{f.name: getattr(settings, f"keep_{f.name}") for f in fields(cls)})
 
     def __post_init__(self) -> None:
         """Refuse a number that is no time."""

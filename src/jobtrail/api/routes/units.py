@@ -15,7 +15,7 @@ from jobtrail.errors import InvalidArguments, NotFound
 from jobtrail.job.masking import left_masked
 from jobtrail.queries.base import Model
 from jobtrail.queries.jobs.job_list import job_line
-from jobtrail.schedules.backfill.backfill import MOST_PARALLEL
+from jobtrail.schedules.backfill.backfill import MOST_PARALLEL, ORDERS, PARALLEL
 from jobtrail.store import units
 from jobtrail.store.search import search
 
@@ -42,7 +42,7 @@ class Range(Model):
     sources: list[str | None] | None = Field(None, max_length=1000, description="Default: all that are known.")
     step: str | None = Field(None, examples=["month"], description="year, month, week, day or hour.")
     only: list[str] = Field(["missing", "failed", "partial"], description="missing, failed, partial, or all.")
-    order: str = Field("newest", examples=["newest"], description="newest or oldest first.")
+    order: str = Field(ORDERS[0], examples=["newest"], description="newest or oldest first.")
     mode: str | None = Field(
         None, description="How units run again, instead of the usual way: full, failed_items, resume."
     )
@@ -64,7 +64,7 @@ class Range(Model):
 class Backfill(Range, WithReason):
     """A range, and how its jobs are started."""
 
-    parallel: int = Field(4, ge=1, le=MOST_PARALLEL, description="Units at a time.")
+    parallel: int = Field(PARALLEL, ge=1, le=MOST_PARALLEL, description="Units at a time.")
 
 
 def make(desk: Desk) -> APIRouter:

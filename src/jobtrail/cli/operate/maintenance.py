@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,27 +51,31 @@ def migrate(
 def prune(
     session: Session,
     days: Annotated[
-        float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status so many days.")
+        float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status for so many days.")
     ] = None,
     completed: Annotated[
-        float | None, typer.Option("--completed-days", min=0, help="Of completed ones (default 30).")
+        float | None, typer.Option("--completed-days", min=0, help="Completed jobs (else the setting keep_completed).")
     ] = None,
     cancelled: Annotated[
-        float | None, typer.Option("--cancelled-days", min=0, help="Of cancelled ones (default 30).")
+        float | None, typer.Option("--cancelled-days", min=0, help="Cancelled jobs (else the setting keep_cancelled).")
     ] = None,
-    failed: Annotated[float | None, typer.Option("--failed-days", min=0, help="Of failed ones (default 90).")] = None,
+    failed: Annotated[
+        float | None, typer.Option("--failed-days", min=0, help="Failed jobs (else the setting keep_failed).")
+    ] = None,
     partial: Annotated[
-        float | None, typer.Option("--partial-days", min=0, help="Of partial ones (default 90).")
+        float | None, typer.Option("--partial-days", min=0, help="Partial jobs (else the setting keep_partial).")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what is old enough.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
 ) -> None:
-    """Remove jobs that ended long ago; units and what is not resolved stay."""
+    """Remove jobs that ended long ago, as the settings say; units and unresolved items stay."""
     from jobtrail.store import retention
 
     jobs = session.open()
-    said = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
-    kept = {name: (own if own is not None else days) for name, own in said.items()}
-    policy = retention.Retention(**{name: value for name, value in kept.items() if value is not None})
+    given = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
+    wanted = {name: days if own is None else own for name, own in given.items()}
+    policy = replace(
+        retention.Retention.of(jobs.settings), **{name: value for name, value in wanted.items() if value is not None}
+    )
     jobs.service.make_readable()
     if dry_run:
         _tell(session, _old_enough(jobs, policy), dry=True)

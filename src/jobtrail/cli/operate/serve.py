@@ -59,7 +59,7 @@ def serve(
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Execute jobs, too.")] = True,
     queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="As for 'jobtrail worker'.")] = "default",
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (else the setting slots).")
     ] = None,
     prefix: Annotated[str, typer.Option("--prefix", metavar="/PATH", help="The path below which a proxy serves this.")] = "",
     name: Annotated[

@@ -38,7 +38,7 @@ def work(
         str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")
     ] = "default",
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (default 20).")
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (else the setting slots).")
     ] = None,
     end_blocked: Annotated[
         bool, typer.Option("--end-blocked", help="End this process when its event loop is blocked past a job's deadline.")

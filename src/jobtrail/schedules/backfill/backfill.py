@@ -38,6 +38,7 @@ ONLY = (MISSING, FAILED, PARTIAL, "all")
 ORDERS = ("newest", "oldest")
 MOST_UNITS = 100_000
 MOST_PARALLEL = 1_000
+PARALLEL = 4  # units at a time, unless the caller says otherwise
 SUBMIT = "submit"
 MODES = {FAILED: Mode.FULL, PARTIAL: Mode.FAILED_ITEMS, COMPLETE: Mode.FULL}
 _STATE_OF = {Outcome.SUCCESS: COMPLETE, Outcome.PARTIAL: PARTIAL, Outcome.ERROR: FAILED}
@@ -58,7 +59,7 @@ class Selection:
     last: str
     step: str
     only: tuple[str, ...] = (MISSING,)
-    order: str = "newest"
+    order: str = ORDERS[0]
     args: Mapping[str, Any] | None = None
     mode: str | None = None
     every_source: bool = False
@@ -161,7 +162,7 @@ def plan(
     sources: Sequence[str | None] | str | None = None,
     step: str | None = None,
     only: str | Iterable[str] = MISSING,
-    order: str = "newest",
+    order: str = ORDERS[0],
     args: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> BackfillPlan:
@@ -352,7 +353,7 @@ def submit(
     service: Service,
     task: BackfillPlan | BoundTask | str,
     *,
-    parallel: int = 4,
+    parallel: int = PARALLEL,
     actor: str | None = None,
     reason: str | None = None,
     **selection: Any,
