@@ -23,7 +23,7 @@ from jobtrail.database.tables import jobs as table
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
 from jobtrail.recovery import overdue
-from jobtrail.recovery.heartbeat import Watch
+from jobtrail.recovery.beat_child import BeatChild
 from jobtrail.recovery.overdue import MARGIN, WATCHED, Overdue
 from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.runtime import time_limits
@@ -245,22 +245,19 @@ def test_a_person_may_have_asked_already(jobs, make, clock):
 
 def test_only_what_passed_while_the_loop_was_blocked_is_a_reason_to_end_it(jobs, make):
     """A thread past its limit is no reason: the loop turned, and its job could not be stopped."""
-    orders = {"url": jobs.store.database.url.render_as_string(hide_password=False), "worker": make.worker, "interval": 5.0}
-    watch = Watch({**orders, "parent": os.getppid(), "end_blocked": True})
+    database = jobs.store.database
+    address = {"path": str(database.path)} if database.path else {"arguments": database.driver_arguments()}
+    orders = {**address, "worker": make.worker, "interval": 5.0}
+    child = BeatChild({**orders, "parent": os.getppid(), "end_blocked": True})
     jobs.work.enqueue_many([{}] * 3)
     before, within, later = make.claim()
     now = time.monotonic()
-    watch.row.heard_at = now - 12.0
+    child.detail.heard_at = now - 12.0
     assert put(jobs, before, -20)
     assert put(jobs, later, -1)
-    try:
-        with watch.store.read() as conn:
-            assert watch._over_its_time(conn, now) is None
-        assert put(jobs, within, -8)
-        with watch.store.read() as conn:
-            assert watch._over_its_time(conn, now) == within.id
-    finally:
-        watch.store.close()
+    assert child._over_its_time(now) is None
+    assert put(jobs, within, -8)
+    assert child._over_its_time(now) == within.id
 
 
 # -- from end to end: a real worker whose loop stands still ---------------------------------------------------------

@@ -15,7 +15,8 @@ from jobtrail.errors import StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.recovery import heartbeat as beat_module
 from jobtrail.recovery.background_loop import Health
-from jobtrail.recovery.heartbeat import Row
+from jobtrail.recovery.heartbeat import StoreDetail
+from jobtrail.recovery.worker_detail import WorkerDetail
 from jobtrail.store import workers
 from jobtrail.worker.health import Condition
 
@@ -68,20 +69,20 @@ def test_it_is_written_when_it_has_changed_and_only_then(jobs, monkeypatch):
     store.write(lambda conn: workers.register(conn, store.dialect, me, ["default"], 4, store.now()))
     note = workers.note
     monkeypatch.setattr(beat_module.workers, "note", lambda *args: (written.append(args[2]), note(*args)))
-    row = Row(store, 5.0)
+    one = WorkerDetail(5.0)
     with store.read() as conn:
         for told in ({}, {}, {"late": ["upkeep"]}, {"late": ["upkeep"]}, {}, {}):
-            row.hear([], told)
-            row.write(conn, me)
+            one.hear([], told)
+            one.write(StoreDetail(store, conn), me)
     assert written == [{"late": ["upkeep"]}, {}]
     assert detail(jobs) == {}
-    row.heard_at = time.monotonic() - 9.0
+    one.heard_at = time.monotonic() - 9.0
     with store.read() as conn:
-        row.write(conn, me)
+        one.write(StoreDetail(store, conn), me)
         assert detail(jobs) == {}
-        row.heard_at -= 2.0
-        row.write(conn, me)
-        row.write(conn, me)
+        one.heard_at -= 2.0
+        one.write(StoreDetail(store, conn), me)
+        one.write(StoreDetail(store, conn), me)
     assert time.time() - detail(jobs)["loop_blocked_since"] == pytest.approx(11.0, abs=2)
     assert len(written) == 3
 

@@ -65,7 +65,7 @@ class Process:
         """The pid of its beat process."""
         for child in _children(self.pid):
             with contextlib.suppress(OSError):
-                if b"jobtrail.recovery.heartbeat" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"jobtrail.recovery.beat_child" in Path(f"/proc/{child}/cmdline").read_bytes():
                     return child
         return None
 

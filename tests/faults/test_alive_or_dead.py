@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from fleet import Fleet, check, fleet, until
 
-from jobtrail.recovery.heartbeat import TICK, blocked_after
+from jobtrail.recovery.heartbeat import TICK
+from jobtrail.recovery.worker_detail import blocked_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SQLITE_BUSY_SECONDS = 10.0
 POSTGRES_CONNECT_SECONDS = 5
+_POSTGRES_ARGUMENTS = {"connect_timeout": POSTGRES_CONNECT_SECONDS, "application_name": "jobtrail"}
 READERS = 5
 READ_ONLY = "25006"  # PostgreSQL: read_only_sql_transaction
 
@@ -61,6 +62,12 @@ class Database:
     def path(self) -> Path | None:
         """The file of a SQLite database."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def driver_arguments(self) -> dict[str, Any]:
+        """What PostgreSQL's driver is given to connect, for a process that does not load SQLAlchemy; JSON."""
+        _, arguments = self.engine.dialect.create_connect_args(self.url)
+        plain = {name: value for name, value in arguments.items() if isinstance(value, str | int)}
+        return {**plain, **_POSTGRES_ARGUMENTS}
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[Connection]:
@@ -179,7 +186,7 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         options["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
     else:
-        options["connect_args"] = {"connect_timeout": POSTGRES_CONNECT_SECONDS, "application_name": "jobtrail"}
+        options["connect_args"] = dict(_POSTGRES_ARGUMENTS)
         options["pool_pre_ping"] = True
     try:
         engine = create_engine(url, **options)

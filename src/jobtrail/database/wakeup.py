@@ -41,7 +41,7 @@ class Wake:
         self._database = database
         self._callbacks: list[Callback] = []
         self._said = threading.local()
-        self._sender: _Datagrams | None = None
+        self._sender: Datagrams | None = None
 
     def subscribe(self, callback: Callback) -> None:
         """Call back in this process, from the committing thread, with what was said; must return at once."""
@@ -75,7 +75,7 @@ class Wake:
     def _tell_others(self, conn: Any, text: str) -> None:
         if self._database.is_sqlite:
             if self._sender is None:
-                self._sender = _Datagrams(_folder(self._database))
+                self._sender = Datagrams(_folder(self._database))
             self._sender.send(text.encode())
         elif conn is not None:
             conn.exec_driver_sql(f"NOTIFY {CHANNEL}, '{text}'")
@@ -96,10 +96,15 @@ def _folder(database: Database) -> Path:
     if path is None:  # pragma: no cover - guarded by normalise()
         message = "a SQLite database has a file"
         raise RuntimeError(message)
+    return folder_of(path)
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of the sockets of those who listen, beside a SQLite file."""
     return path.with_name(path.name + "-wake")
 
 
-class _Datagrams:
+class Datagrams:
     """Sends a word to every socket in the folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -108,6 +113,7 @@ class _Datagrams:
         self._pid = 0
 
     def send(self, text: bytes) -> None:
+        """Send; whoever does not listen is left out."""
         if not hasattr(socket, "AF_UNIX") or not self._folder.is_dir():
             return
         if self._socket is None or self._pid != os.getpid():

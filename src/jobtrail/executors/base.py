@@ -1,4 +1,4 @@
-"""What an executor is: it calls a body somewhere and brings back what it returned or raised."""
+"""The executor protocol: it calls a function somewhere, and returns or raises what the function does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Over = Callable[[Any, BaseException | None], None]
 
 
 class Executor(Protocol):
-    """The hands. A body's exception is raised here as it is, whatever its base class."""
+    """Calls plain functions. A function's exception is raised as it is, whatever its base class."""
 
     async def call(
         self, function: Callable[..., Any], arguments: Mapping[str, Any], over: Over | None = None
@@ -20,4 +20,4 @@ class Executor(Protocol):
         """
 
     def close(self) -> None:
-        """Let idle hands go; busy ones are not waited for."""
+        """End idle threads; busy ones are not waited for."""

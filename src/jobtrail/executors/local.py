@@ -21,7 +21,7 @@ Work = Callable[[], None]
 
 
 class LocalExecutor:
-    """Up to ``threads`` threads, which start when they are needed; coroutines need no executor but the loop."""
+    """Up to ``threads`` threads, started when they are needed; coroutines need no executor but the loop."""
 
     def __init__(self, threads: int) -> None:
         self._limit = threads
@@ -33,7 +33,7 @@ class LocalExecutor:
     async def call(
         self, function: Callable[..., Any], arguments: Mapping[str, Any], over: Over | None = None
     ) -> Any:
-        """Await a plain function's end in a thread."""
+        """Run a plain function in a thread and await its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()

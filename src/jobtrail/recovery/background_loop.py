@@ -44,13 +44,13 @@ class BackgroundLoop:
         self._failing: str | None = None
 
     def start(self) -> None:
-        """Begin, with a first turn at once."""
+        """Start the thread, with a first turn at once."""
         self._last_pass = time.monotonic()
         self._thread = threading.Thread(target=self._repeat, name=f"jobtrail-{self.name}", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """Have a turn now."""
+        """Run a turn now."""
         self._wanted.set()
 
     def stop(self, timeout: float = 5.0) -> None:
@@ -61,7 +61,7 @@ class BackgroundLoop:
             self._thread.join(timeout)
 
     def health(self) -> Health:
-        """How it stands now."""
+        """Its health now."""
         since = time.monotonic() - self._last_pass
         return Health(self.name, since, self._failing, since > self._late_after)
 

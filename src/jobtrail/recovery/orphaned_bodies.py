@@ -36,7 +36,7 @@ class OrphanedBody(Protocol):
         """Its end, given once; None as long as the body runs."""
 
 
-class Session(Protocol):
+class LeftSession(Protocol):
     """The worker's session, which goes on for its orphaned bodies."""
 
     id: str
@@ -63,7 +63,7 @@ class OrphanedBodies:
     def __init__(
         self,
         store: Store,
-        session: Session,
+        session: LeftSession,
         writer: EndWriter,
         bodies: Iterable[OrphanedBody],
         close: Callable[[], None],

@@ -1,4 +1,4 @@
-"""Running jobs past their deadline, whose own worker does not act (its loop is blocked, say): any process asks them to stop."""
+"""Overdue jobs: running past their deadline, and their worker does not act, because its loop is blocked, say."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 MARGIN = 2.0  # seconds past a deadline; its own worker would have acted by then
-WATCHED = 2.0  # seconds for which it must have stood unmoved before us, whatever the clocks say
+WATCHED = 2.0  # seconds for which a deadline must not have moved, by the observer's own clock
 
 
 class Overdue:
-    """Remembers which deadlines it has seen passed, and since when by its own monotonic clock.
+    """Remembers which deadlines have passed, and since when by its own monotonic clock.
 
     Who could not write for a while (an outage, a machine that slept) gets the time to move its deadline first.
     """
@@ -34,7 +34,7 @@ class Overdue:
         self._seen: dict[tuple[str, int, datetime | None], float] = {}
 
     def run_once(self, monotonic: float) -> int:
-        """One turn; how many jobs were asked to stop."""
+        """One turn; returns how many jobs were asked to stop."""
         with self._store.read() as conn:
             rows = runs.past_deadline(conn, self._store.now() - timedelta(seconds=MARGIN))
         keys = {(row.id, row.run_no, row.deadline_at): row for row in rows}
@@ -50,9 +50,9 @@ class Overdue:
             return False
         now, cause = self._store.now(), StopCause(row.deadline_cause or "timeout")
         over = (now - row.deadline_at).total_seconds()
-        told = f"over its {cause} limit for {over:.0f} s, and its worker did not stop it"
+        reason = f"over its {cause} limit for {over:.0f} s, and its worker did not stop it"
         dialect = self._store.dialect
-        line = events.note(row.id, now, "stuck", run_no=row.run_no, actor=transitions.UPKEEP, reason=told)
+        line = events.note(row.id, now, "stuck", run_no=row.run_no, actor=transitions.UPKEEP, reason=reason)
         events.append(conn, dialect, [line])
         move = transitions.stop_requested(Subject.of(row), now, cause=cause, actor=transitions.UPKEEP, reason=f"{cause} limit")
         return not jobs.apply(conn, dialect, [move], now)

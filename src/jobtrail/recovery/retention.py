@@ -47,7 +47,7 @@ class RetentionLoop:
         self._loop.stop()
 
     def health(self) -> Health:
-        """How it stands."""
+        """Its health."""
         return self._loop.health()
 
     def run_once(self, monotonic: float | None = None) -> bool:

@@ -61,13 +61,13 @@ class Swept:
     overdue: int = 0
 
     def __bool__(self) -> bool:
-        """Was there anything?"""
+        """Whether it did anything."""
         return any((self.dead, self.recovered, self.forced, self.freed, self.skipped, self.expired, self.overdue))
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The moves for one job that nobody looks after any more."""
+    """The moves for one job that no worker looks after any more."""
 
     job_id: str
     moves: list[Move]
@@ -102,7 +102,8 @@ class Upkeep:
     def run_once(self, monotonic: float | None = None) -> Swept:
         """One turn.
 
-        Raises: StoreError while the store is away; the next turn begins anew, so nothing is left out.
+        Raises:
+            StoreError: if the store is away; the next turn begins anew, so nothing is left out.
         """
         at = time.monotonic() if monotonic is None else monotonic
         dead = self._bury(at)
@@ -208,7 +209,7 @@ class Upkeep:
     def _lost(self, row: JobRow) -> Lost:
         task = self._tasks.find(row.task)
         options: dict[str, Any] = {}
-        with contextlib.suppress(ValueError):  # what cannot be read fails when the job is begun, where it is shown
+        with contextlib.suppress(ValueError):  # unreadable options make the job fail when it begins, where it is shown
             options = loads(row.options) if row.options else {}
         wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
         return Lost(Subject.of(row), wanted, task.retry if task else None)
@@ -229,7 +230,7 @@ class Upkeep:
         return written.done, len(written.stuck)
 
     def _apply(self, conn: Connection, planned: list[Recovery]) -> list[Recovery]:
-        """First the first moves of all, then the second ones of those that moved; the refused ones are returned."""
+        """Write the first move of each, then the second one of those that moved; the refused ones are returned."""
         now = self._store.now()
         first = [one.moves[0] for one in planned]
         refused = {move.job_id for move in self._write_moves(conn, first)}
@@ -260,7 +261,7 @@ class Upkeep:
         return transitions.forced(Subject.of(row), now, actor=transitions.UPKEEP, error=error, reason=text)
 
     def _free(self) -> int:
-        """The body of a forced end is gone with its process."""
+        """Free the units of forced ends whose body is gone with its process."""
         with self._store.read() as conn:
             rows = jobs.bodies_gone(conn)
         if not rows:

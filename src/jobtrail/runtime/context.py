@@ -7,8 +7,7 @@ import contextlib
 import inspect
 import logging
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobtrail.commands.using import INHERIT
 from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
@@ -31,31 +30,11 @@ if TYPE_CHECKING:
     from jobtrail.runtime.successor_maker import SuccessorMaker
 
     from .recorder import Reports
+    from .steps import StepStore
+    from .stop import Stop
 
 T = TypeVar("T")
 UNSET: Any = object()  # no default: None would be one
-
-
-class StepStore(Protocol):
-    """Storage of steps and answers; its methods block."""
-
-    def find(self, claim: Claim, name: str, digest: str) -> str | None:
-        """Return the kept result of a step as JSON text."""
-
-    def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
-        """Store the result of a step; False if a newer run owns the job."""
-
-    def answer(self, claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
-        """Return the answer to a question as JSON text, also one that is remembered for the source."""
-
-
-@dataclass(slots=True)
-class Stop:
-    """Request to stop: its cause, whether the task function has noticed it, and whether the worker shuts down."""
-
-    cause: str | None = None
-    noticed: bool = False
-    shutdown: bool = False
 
 
 class BaseContext:

@@ -1,4 +1,4 @@
-"""Loops over items and batches: each thing's own outcome, recorded; what is done already is not given again."""
+"""Loops over items and batches, whose outcomes are recorded; an item that is done is not given again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ T = TypeVar("T")
 REASON_LIMIT = 1000  # bytes
 
 
-class Item(Generic[T]):
-    """One thing of a loop. ``with item:`` records its outcome: ok, or the error, and the loop goes on."""
+class LoopItem(Generic[T]):
+    """One item of a loop. ``with item:`` records its outcome: ok, or the error, and the loop goes on."""
 
     __slots__ = ("_entered", "_loop", "_outcome", "_position", "_reason", "key", "value")
 
@@ -37,22 +37,22 @@ class Item(Generic[T]):
         self._reason: str | None = None
 
     def skip(self, reason: str) -> None:
-        """Say inside the block that this item is left out on purpose."""
+        """Record inside the block that this item is skipped on purpose."""
         self._outcome, self._reason = ItemOutcome.SKIPPED, reason
 
     def fail(self, reason: str) -> None:
-        """Say inside the block that this item failed, where there is no exception to raise."""
+        """Record inside the block that this item failed, without an exception."""
         self._outcome, self._reason = ItemOutcome.FAILED, reason
 
     def __enter__(self) -> T:
-        """Begin the item; the value is handed out for ``with item as row:``."""
+        """Begin the item; its value is given to ``with item as row:``."""
         self._entered = True
         return self.value
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Record what happened. Retry, stop and anything that is no `Exception` pass through; the item stays open."""
+        """Record the outcome. Retry, stop and anything that is no `Exception` pass through; the item stays open."""
         if error is None:
             self._loop.ended(self, self._outcome or ItemOutcome.OK, self._reason, None)
             return False
@@ -64,17 +64,17 @@ class Item(Generic[T]):
 
     @property
     def entered(self) -> bool:
-        """The ``with`` block was begun."""
+        """Whether its ``with`` block has begun."""
         return self._entered
 
     @property
     def position(self) -> int:
-        """Its place in the input, from 0."""
+        """Its position in the input, from 0."""
         return self._position
 
 
 class ItemLoop(Generic[T]):
-    """``ctx.items(...)``: iterate once. What a loop left early did not reach is not lost: the job is partial."""
+    """``ctx.items(...)``: iterate once. Where the loop is left early, the job is partial."""
 
     def __init__(
         self,
@@ -102,24 +102,24 @@ class ItemLoop(Generic[T]):
         self._tried_again = set() if fresh else recorder.tried_again(name)
         self._total = len(values) if isinstance(values, Sized) else None
         self._seen: set[str] = set()
-        self._open: Item[T] | None = None
+        self._open: LoopItem[T] | None = None
         self._done = 0
         self._counts = Counts(0, 0, 0)
 
     @property
     def recorded(self) -> dict[str, ItemOutcome]:
-        """What earlier runs have recorded for this loop, by key."""
+        """The outcomes that earlier runs have recorded for this loop, by key."""
         return dict(self._prior)
 
-    def __iter__(self) -> Iterator[Item[T]]:
-        """The items that have no outcome yet (and, where failed ones are to be repaired, each of those once)."""
+    def __iter__(self) -> Iterator[LoopItem[T]]:
+        """The items that have no outcome yet, and each failed one once where failed items are tried again."""
         for position, value in enumerate(self._values):
             self._check_stop()
             key = self._new_key(value)
             if self._is_settled(key):
                 self._advance()
                 continue
-            item = Item(self, key, value, position)
+            item = LoopItem(self, key, value, position)
             self._open = item
             yield item
             self._refuse_unentered(item)
@@ -141,7 +141,7 @@ class ItemLoop(Generic[T]):
             return key in self._tried_again
         return outcome is not None
 
-    def _refuse_unentered(self, item: Item[T]) -> None:
+    def _refuse_unentered(self, item: LoopItem[T]) -> None:
         if not item.entered:
             message = (
                 f"the item {item.key!r} of the loop '{self.name}' was not entered; "
@@ -149,7 +149,7 @@ class ItemLoop(Generic[T]):
             )
             raise UsageError(message)
 
-    def ended(self, item: Item[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
+    def ended(self, item: LoopItem[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
         """An item's block is over."""
         self.record(item.key, item.position, outcome, reason, error_type)
         self._check_limit(outcome)
@@ -157,7 +157,7 @@ class ItemLoop(Generic[T]):
     def record(
         self, key: str, position: int, outcome: ItemOutcome, reason: str | None = None, error_type: str | None = None
     ) -> None:
-        """Hand one outcome to the recorder."""
+        """Give one outcome to the recorder."""
         from jobtrail.job.json_value import safe_text
 
         text = None if reason is None else safe_text(reason, REASON_LIMIT)
@@ -193,7 +193,7 @@ class ItemLoop(Generic[T]):
 
 
 class Batch(Generic[T]):
-    """Several items whose work is committed at once; recorded as a whole after the block."""
+    """Several items whose work is committed at once; all are recorded after the block."""
 
     __slots__ = ("_entered", "_loop", "_members", "failed")
 
@@ -215,18 +215,18 @@ class Batch(Generic[T]):
 
     @property
     def entered(self) -> bool:
-        """The ``with`` block was begun."""
+        """Whether its ``with`` block has begun."""
         return self._entered
 
     def __enter__(self) -> list[T]:
-        """Begin; the values are handed out for ``with batch as rows:``."""
+        """Begin; the values are given to ``with batch as rows:``."""
         self._entered = True
         return self.values
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """All ok, or: a lone item failed, or: the items run again one by one."""
+        """Record all as ok; after an error record a single item as failed, and give several again one by one."""
         if error is None:
             self._loop.settled(self._members, ItemOutcome.OK)
             return False
@@ -250,7 +250,7 @@ class BatchLoop(ItemLoop[T]):
         self._size = size
 
     def __iter__(self) -> Iterator[Batch[T]]:  # type: ignore[override]
-        """Batches of the items that have no outcome yet; after an error its members one by one."""
+        """Batches of the items that have no outcome yet; after an error the members one by one."""
         members: list[tuple[str, T, int]] = []
         for position, value in enumerate(self._values):
             self._check_stop()

@@ -1,4 +1,4 @@
-"""A job's log: what `logging` says inside a job lands there, the beginning and the end of it are kept."""
+"""A job's log: the records of `logging` inside a job; its beginning and its end are kept."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from jobtrail.store.runs import LogChunk
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LINE_LIMIT = 8192  # bytes of one record, so that one line cannot take the whole log
+LINE_LIMIT = 8192  # bytes of one record, so that one line cannot fill the log
 # The log of the job that the current thread or coroutine works for.
 current: ContextVar[Callable[[str], None] | None] = ContextVar("jobtrail_log", default=None)
 JOB_LOGGER = "jobtrail.job"
 
 
-class LogBook:
-    """Lines of one run on their way to the store, within a limit for the whole job.
+class LogCapture:
+    """Lines of one run on their way to the store, within a limit for the job.
 
-    Half of ``limit`` bytes keeps the beginning, the other half the end; what lies between is forgotten piece
+    Half of ``limit`` bytes keeps the beginning, the other half the end; what lies between is removed piece
     by piece. ``kept`` are the pieces (seq, lines, bytes, dropped) that earlier runs have stored. The numbers of the pieces
     have a gap where lines are missing, and each piece tells how many that are.
     """
@@ -69,13 +69,13 @@ class LogBook:
             self._overflowed = True
 
     def take(self) -> tuple[list[LogChunk], list[int]]:
-        """The new pieces to write, and the numbers of the pieces to forget."""
+        """The new pieces to write, and the numbers of the pieces to remove."""
         chunks, forget = [], []
         if self._head:
             chunks.append(self._chunk(self._head))
             self._head = []
         if self._fresh:
-            # Where lines of this piece are missing, those before it go too: there is one gap, not two.
+            # Where lines of this piece are missing, the pieces before it are removed too: there is one gap, not two.
             forget = self._make_room(self._half if self._overflowed else self._fresh_bytes)
             self._overflowed = False
             if self._dropped and not self._tail:
@@ -104,10 +104,10 @@ class LogBook:
 
 
 class JobLogHandler(logging.Handler):
-    """Sends records of the current job to its log; other records are none of its business."""
+    """Writes log records of the current job into its log; it ignores others."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Never raises into the body."""
+        """Write a record; never raises into the body."""
         write = current.get()
         if write is None:
             return

@@ -1,7 +1,7 @@
-"""What a run reports while it goes on, gathered in memory and written at most four times a second.
+"""What a run reports while it goes on, collected in memory and written at most four times a second.
 
-The calls of a body cost microseconds and touch no database; a flusher writes what has gathered, for all
-runs of the worker in one transaction. What is left when the body ends is written with the end itself.
+A call of a body costs microseconds and touches no database. A flusher writes what was collected, for all runs of the worker
+in one transaction. What is left when the body ends is written with the end itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jobtrail.job.json_value import encode_result, safe_text
 from jobtrail.store import runs
 from jobtrail.store.runs import Progress, Records
 
-from .log_capture import LogBook
+from .log_capture import LogCapture
 from .time_limits import Limits
 
 if TYPE_CHECKING:
@@ -43,21 +43,21 @@ class Reports(Protocol):
     has_items: bool
 
     def sign(self) -> None:
-        """The body lives."""
+        """Take a sign of life."""
 
     def item(self, recorded: Recorded) -> None:
         """Take an item's outcome."""
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
-        """What stands recorded for a loop, by key."""
+        """The outcomes recorded for a loop, by key."""
 
     def tried_again(self, loop: str) -> set[str]:
-        """The failed items of a loop that were given again already, by key."""
+        """The failed items of a loop that were already tried again, by key."""
 
     def progress(
         self, percent: Any = None, message: Any = None, metadata: Any = None, done: Any = None, total: Any = None
     ) -> None:
-        """Take over how far the job is."""
+        """Take a report of the progress."""
 
     def log(self, line: str) -> None:
         """Take a line of the log."""
@@ -66,23 +66,23 @@ class Reports(Protocol):
         """Write now and wait for the commit."""
 
 
-Place = tuple[str, str]  # loop and key
+ItemPlace = tuple[str, str]  # loop and key
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What stands recorded for a telling before a run begins.
+    """What is recorded for a generation before a run begins.
 
-    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it was given again already.
+    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it has already tried again.
     """
 
-    standing: Mapping[Place, ItemOutcome] = field(default_factory=dict)
-    own: Mapping[Place, ItemOutcome] = field(default_factory=dict)
-    tried_again: frozenset[Place] = frozenset()
+    standing: Mapping[ItemPlace, ItemOutcome] = field(default_factory=dict)
+    own: Mapping[ItemPlace, ItemOutcome] = field(default_factory=dict)
+    tried_again: frozenset[ItemPlace] = frozenset()
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, str, ItemOutcome, str, int]], job_id: str, since: int | None) -> Prior:
-        """From (loop, key, outcome, job, run) of a telling; ``since``: the run that was told to give failed ones again."""
+        """From (loop, key, outcome, job, run) of a generation; runs after ``since`` try failed items again."""
         standing, own, again = {}, {}, set()
         for loop, key, outcome, job, run_no in rows:
             standing[loop, key] = outcome
@@ -115,8 +115,8 @@ class Recorder:
         self._lock = threading.Lock()
         self._log_limit = log_limit
         self._kept_log = kept_log
-        self._records: Records | None = None  # most runs report nothing, so nothing is made for them
-        self._book: LogBook | None = None
+        self._records: Records | None = None  # most runs report nothing
+        self._log_lines: LogCapture | None = None
         self._dirty = False
         self._last: Records | None = None
         self.in_flight = False
@@ -128,18 +128,18 @@ class Recorder:
         self.has_items = bool(self._standing)
 
     def watch(self, *, timeout: float | None, stall: float | None) -> None:
-        """The body begins, under these limits: what is left of them is kept in the job's row."""
+        """The body begins under these limits, in seconds; its deadline is kept in the job's row."""
         self._limits = Limits(timeout, stall)
         self._flusher.watch(self)
 
     # -- from the body -------------------------------------------------------------------------------
 
     def sign(self) -> None:
-        """The body lives."""
+        """Take a sign of life."""
         self.last_sign = time.monotonic()
 
     def item(self, recorded: Recorded) -> None:
-        """Take an item's outcome; the newest for a key stands."""
+        """Take an item's outcome; the newest one for a key counts."""
         place = (recorded.loop, recorded.key)
         with self._lock:
             self._gathered().items.append(recorded)
@@ -148,21 +148,21 @@ class Recorder:
         self._touch()
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
-        """What stands recorded for a loop, by key."""
+        """The outcomes recorded for a loop, by key."""
         with self._lock:
             return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
 
     def tried_again(self, loop: str) -> set[str]:
-        """The failed items of a loop that earlier runs of this job were given again, by key."""
+        """The failed items of a loop that earlier runs of this job tried again, by key."""
         return {key for name, key in self._tried_again if name == loop}
 
     def counts(self) -> Counts:
-        """How the items of the whole telling stand."""
+        """The counts of all items of the generation."""
         with self._lock:
             return _count(self._standing.values())
 
     def own_counts(self) -> Counts:
-        """How the items stand that this job recorded, in this run or an earlier one."""
+        """The counts of the items that this job recorded, in this run or an earlier one."""
         with self._lock:
             return _count(self._own.values())
 
@@ -174,7 +174,7 @@ class Recorder:
         done: Any = None,
         total: Any = None,
     ) -> None:
-        """Take over how far the job is. What is not said stays as it was; nonsense is shown as "not known"."""
+        """Take a report of the progress. What is not given stays as it was; a value that is no number counts as unknown."""
         given = percent is not None or done is not None or total is not None
         done, total, share = _whole(done), _whole(total), _percent(percent)
         if share is None and done is not None and total:
@@ -194,7 +194,7 @@ class Recorder:
         self._touch()
 
     def note(self, name: str, reason: str) -> None:
-        """A line of the trail that is no move."""
+        """Add a line to the trail that is no change of state."""
         with self._lock:
             self._gathered().notes.append((name, reason))
         self._touch()
@@ -202,9 +202,9 @@ class Recorder:
     def log(self, line: str) -> None:
         """Take a line of the log."""
         with self._lock:
-            if self._book is None:
-                self._book = LogBook(self._log_limit, kept=self._kept_log)
-            self._book.append(line)
+            if self._log_lines is None:
+                self._log_lines = LogCapture(self._log_limit, kept=self._kept_log)
+            self._log_lines.append(line)
         self._touch()
 
     # -- to the store --------------------------------------------------------------------------------
@@ -216,28 +216,28 @@ class Recorder:
 
     @property
     def deadline_due(self) -> bool:
-        """Is a deadline to be written, for the first time or because a sign of life moved it?"""
+        """Whether a deadline must be written, for the first time or because a sign of life has moved it."""
         return self._limits is not None and self._limits.due(self.last_sign)
 
     def take(self) -> Records | None:
-        """What has gathered since the last time, if anything; the caller writes it."""
+        """What was collected since the last call, if anything; the caller writes it."""
         moves = self.deadline_due
-        if self._records is None and self._book is None and not moves:
+        if self._records is None and self._log_lines is None and not moves:
             return None
         with self._lock:
             self._dirty = False
             if moves and self._limits is not None:
                 self._gathered().deadline = self._limits.take(self.last_sign)
             taken = self._gathered()
-            if self._book is not None:
-                log, forget = self._book.take()
+            if self._log_lines is not None:
+                log, forget = self._log_lines.take()
                 taken.log += log
                 taken.forget_log += forget
             self._records = None
         return taken or None
 
     def take_last(self) -> Records | None:
-        """`take` at the run's end. What the flusher is writing in this moment comes before it, or back into it."""
+        """`take` at the run's end. What the flusher is writing now is written before it, or given back into it."""
         with self._flusher.order:
             self._limits = None
             last = self.take()
@@ -248,7 +248,7 @@ class Recorder:
         return last
 
     def give_back(self, records: Records) -> None:
-        """The write failed: these come first in the next one, or in what is written with the run's end."""
+        """The write failed: put these records before the next ones, or before those of the run's end."""
         with self._lock:
             records.deadline = None
             if self._limits is not None:
@@ -322,13 +322,13 @@ def _message(value: Any) -> str:
 
 
 class Flusher:
-    """Writes what the runs of one worker have gathered; ``run_once`` is one turn."""
+    """Writes what the runs of one worker have reported; ``run_once`` is one turn."""
 
     def __init__(self, store: Store, *, interval: float) -> None:
         self._store = store
         self._interval = interval
         self._lock = threading.Lock()
-        # Held from taking records until they stand in the writer's queue, so that a run's end comes behind them.
+        # Held from taking records until they are in the writer's queue, so that a run's end is written after them.
         self.order = threading.Lock()
         self._waiting: dict[int, Recorder] = {}
         self._limited: dict[int, Recorder] = {}
@@ -338,7 +338,7 @@ class Flusher:
         self.failing: str | None = None
 
     def add(self, recorder: Recorder) -> None:
-        """There is something to write for this run."""
+        """This run has something to write."""
         with self._lock:
             self._waiting[id(recorder)] = recorder
         self._wanted.set()
@@ -349,13 +349,13 @@ class Flusher:
             self._limited[id(recorder)] = recorder
 
     def forget(self, recorder: Recorder) -> None:
-        """The run has ended; what it still has is written with its end."""
+        """The run has ended; what is left is written with its end."""
         with self._lock:
             self._waiting.pop(id(recorder), None)
             self._limited.pop(id(recorder), None)
 
     def run_once(self) -> int:
-        """Write all that has gathered; returns for how many runs."""
+        """Write all that was reported; returns for how many runs."""
         with self._lock:
             gathered, self._waiting = self._waiting, {}
             moved = {key: one for key, one in self._limited.items() if one.deadline_due}
@@ -365,7 +365,7 @@ class Flusher:
         return len(waiting)
 
     def write(self, recorders: list[Recorder]) -> None:
-        """Write for these runs in one transaction; a run that was overtaken is told so."""
+        """Write for these runs in one transaction; a run that was overtaken is marked so."""
         with self.order:
             taken = [(recorder, recorder.take()) for recorder in recorders]
             full = [(recorder, records) for recorder, records in taken if records is not None]
@@ -411,7 +411,7 @@ class Flusher:
             self._stopping.wait(self._interval)
 
     def stop(self) -> None:
-        """End the thread; what has gathered was written with the ends of the runs."""
+        """End the thread; what is left was written with the ends of the runs."""
         self._stopping.set()
         self._wanted.set()
         if self._thread is not None:

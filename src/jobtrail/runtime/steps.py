@@ -1,9 +1,9 @@
-"""Steps and answers kept in the store: found again for the next run, saved before the body goes on."""
+"""Steps and answers in the store: a step is saved before the body goes on, and found again by the next run."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jobtrail.store import questions, runs
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(JOB_LOGGER)
 
 
+class StepStore(Protocol):
+    """Storage of steps and answers; its methods block."""
+
+    def find(self, claim: Claim, name: str, digest: str) -> str | None:
+        """Return the kept result of a step as JSON text."""
+
+    def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
+        """Store the result of a step; False if a newer run owns the job."""
+
+    def answer(self, claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
+        """Return the answer to a question as JSON text, also one that is remembered for the source."""
+
+
 class StepKeeper:
     """The context's `StepStore` over the store."""
 
@@ -26,13 +39,13 @@ class StepKeeper:
         self._store = store
 
     def find(self, claim: Claim, name: str, digest: str) -> str | None:
-        """The kept result of a step. A re-run of failed items repeats steps, its own excepted."""
+        """Find the result of a step. A re-run of failed items finds only the steps that it has done itself."""
         own_only = claim.fresh or claim.mode == "failed_items"
         with self._store.read() as conn:
             return runs.find_step(conn, claim.ledger, name, digest, only_job=claim.id if own_only else None)
 
     def answer(self, claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
-        """The answer that a question has in this telling, or the one that is remembered for its task and source."""
+        """Find the answer to a question in this generation, or the one that is remembered for its task and source."""
         with self._store.read() as conn:
             given = questions.answer_for(conn, claim.ledger, name, digest)
             if given is not None or not remembered:
@@ -44,7 +57,7 @@ class StepKeeper:
         return found[0]
 
     def save(self, claim: Claim, name: str, digest: str, result: str, seconds: float) -> bool:
-        """Keep a step's result; False when a newer run owns the job."""
+        """Store the result of a step; False if a newer run owns the job."""
 
         def operation(conn: Connection) -> bool:
             records = runs.Records(claim.id, claim.run_no, claim.ledger)

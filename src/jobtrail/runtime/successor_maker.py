@@ -24,12 +24,12 @@ class SuccessorMaker:
         self._tasks = tasks
         self._settings = settings
 
-    def make(self, claim: Claim, task: Any, params: Mapping[str, Any] | None, **said: Any) -> Successor:
+    def make(self, claim: Claim, task: Any, params: Mapping[str, Any] | None, **options: Any) -> Successor:
         """The successor of a running job.
 
         Raises: UsageError.
         """
         found: Task = self._tasks.get(task) if isinstance(task, str) else self._tasks.find(task.name) or task.task
         using = NOTHING if isinstance(task, str) else task._using
-        made = successor(SuccessorRequest(found, using, params, **said), Predecessor(claim.source, claim.period), self._settings)
+        made = successor(SuccessorRequest(found, using, params, **options), Predecessor(claim.source, claim.period), self._settings)
         return replace(made, run=claim.run_no)

@@ -1,4 +1,4 @@
-"""The time limits of one run: until when its body must have ended or given a sign of life, and when to write that down."""
+"""The time limits of one run: its deadline, which a sign of life moves, and when the deadline is written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Limits:
         self._written: tuple[float, str] | None = None
 
     def deadline(self, last_sign: float) -> tuple[float, str]:
-        """When the limit that is reached first is reached, and which it is."""
+        """The time of the limit that is reached first, and its cause."""
         silent_at = last_sign + self._stall if self._stall is not None else float("inf")
         if self._ends_at is not None and self._ends_at <= silent_at:
             return self._ends_at, "timeout"
         return silent_at, "stall"
 
     def due(self, last_sign: float) -> bool:
-        """Must it be written now? A sign of life moves a stall's deadline."""
+        """Whether the deadline must be written now; a sign of life moves a stall's."""
         now = time.monotonic()
         if self._written is None:
             return now >= self._first_at
@@ -35,10 +35,10 @@ class Limits:
         return cause != self._written[1] or at - self._written[0] >= step
 
     def take(self, last_sign: float) -> tuple[float, str]:
-        """Seconds from now until the deadline, and its cause; taken to be written."""
+        """Seconds from now until the deadline, and its cause; the caller writes them."""
         self._written = self.deadline(last_sign)
         return self._written[0] - time.monotonic(), self._written[1]
 
     def not_written(self) -> None:
-        """The write failed."""
+        """The write failed: the deadline is due again."""
         self._written = None

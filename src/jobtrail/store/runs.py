@@ -192,12 +192,6 @@ def past_deadline(conn: Connection, by: datetime, *, limit: int = 200) -> list[J
     return [read(row) for row in conn.execute(select(*columns()).where(*over).order_by(_by_id).limit(limit))]
 
 
-def deadlines_of_worker(conn: Connection, worker: str) -> list[tuple[str, datetime]]:
-    """(id, deadline) of the jobs running on a worker that have a deadline, the earliest first."""
-    mine = select(jobs.c.id, jobs.c.deadline_at).where(jobs.c.worker == worker, _RUNNING, _OWN_DEADLINE)
-    return [(row.id, row.deadline_at) for row in conn.execute(mine.order_by(jobs.c.deadline_at))]
-
-
 # -- reading back ------------------------------------------------------------------------------------
 
 

@@ -11,12 +11,13 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, select, text, union_all, update
+from sqlalchemy import bindparam, case, delete, select, text, union_all, update
 
+from jobtrail.database.beats import LEFT, MARK_DEAD, RAISE_BEAT, WRITE_DETAIL
 from jobtrail.database.tables import beats, jobs, submitters, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -27,7 +28,9 @@ _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",
 )  # fmt: skip
 ALIVE = ("alive", "stopping", "leaving")
-LEFT = dumps({"how": "interrupted by shutdown", "left": True})
+_BEAT = text(RAISE_BEAT).bindparams(bindparam("now", type_=beats.c.at.type))
+_MARK_DEAD = text(MARK_DEAD).bindparams(bindparam("now", type_=beats.c.at.type))
+_DETAIL = text(WRITE_DETAIL)
 _SUBMITTER = ("id", "host", "pid", "program", "user", "version", "at")
 
 
@@ -43,8 +46,7 @@ def register(conn: Connection, dialect: Dialect, worker: str, queues: Sequence[s
 
 def beat(conn: Connection, worker: str, now: datetime) -> bool:
     """Raise a worker's number: one narrow row, no index but its key. False where the worker is not known (any more)."""
-    raised = update(beats).where(beats.c.worker == worker).values(beat=beats.c.beat + 1, at=now)
-    return conn.execute(raised).rowcount == 1
+    return conn.execute(_BEAT, {"worker": worker, "now": now}).rowcount == 1
 
 
 def beat_age(conn: Connection, worker: str, now: datetime) -> float | None:
@@ -84,18 +86,13 @@ def has_left(conn: Connection, worker: str) -> bool:
 
 def mark_dead(conn: Connection, worker: str, how: str, now: datetime, *, beat: int | None = None) -> bool:
     """Declare a worker dead, only if its number is still the one that was judged (it may have woken up meanwhile)."""
-    query = update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE))
-    if beat is not None:
-        unchanged = select(beats.c.worker).where(beats.c.worker == worker, beats.c.beat == beat)
-        query = query.where(workers.c.id.in_(unchanged))
-    left = case((workers.c.state == "leaving", LEFT), else_=dumps({"how": how}))
-    return conn.execute(query.values(state="dead", stopped_at=now, detail=left)).rowcount == 1
+    values = {"worker": worker, "now": now, "beat": beat, "left": LEFT, "detail": dumps({"how": how})}
+    return conn.execute(_MARK_DEAD, values).rowcount == 1
 
 
-def note(conn: Connection, worker: str, detail: dict[str, Any] | None) -> None:
-    """What is not well with a living worker: a blocked loop, failing chores, a store that was away, lost slots."""
-    text = dumps(detail) if detail else None
-    conn.execute(update(workers).where(workers.c.id == worker, workers.c.state.in_(ALIVE)).values(detail=text))
+def note(conn: Connection, worker: str, detail: Mapping[str, Any] | None) -> None:
+    """Write what is wrong with a living worker: a blocked loop, failing background loops, an outage, lost slots."""
+    conn.execute(_DETAIL, {"worker": worker, "detail": dumps(detail) if detail else None})
 
 
 def everyone(conn: Connection, *, limit: int = 200) -> list[dict[str, Any]]:

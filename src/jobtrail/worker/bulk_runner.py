@@ -1,4 +1,4 @@
-"""The body of a bulk action: each job that is meant is an item; what was done before a crash is found, not done twice."""
+"""The body of a bulk action: each selected job is an item; what was done before a crash is not done twice."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _DONE = {RETRY: "retried", RERUN: "run again", CANCEL: "cancelled or asked to st
 
 
 def task_of(service: Service) -> Task:
-    """The task that every application knows."""
+    """The task of bulk actions, which every application knows."""
 
     def act(ctx: Context, *, action: str, mode: str | None, filter: str | None, per_second: float | None) -> Any:  # noqa: A002 - as it is called for a person
-        """Do one thing with many jobs; made over the network, from the page of the jobs."""
+        """Apply one action to many jobs; submitted by the console and the API."""
         wanted = Wanted(action, filter=filter or "chosen by hand", mode=mode)
-        return Acting(service, ctx, wanted, per_second).run()
+        return BulkRun(service, ctx, wanted, per_second).run()
 
     return Task.made(TASK, act, {"kind": "bulk", "retry": PATIENCE})
 
 
-class Acting:
+class BulkRun:
     """One run of a bulk action."""
 
     def __init__(self, service: Service, ctx: Context, wanted: Wanted, per_second: float | None) -> None:
@@ -61,7 +61,7 @@ class Acting:
         self._reason = f"{row.reason if row is not None and row.reason else 'bulk action'} (by job {ctx.job_id})"
 
     def run(self) -> dict[str, Any]:
-        """Do it with each; the counts."""
+        """Apply the action to each job; returns the counts."""
         meant: dict[str, int] = dict(self._ctx.step(CHOSEN, self._as_before))
         counted: Counter[str] = Counter()
         for item in self._ctx.items(list(meant)):
@@ -74,7 +74,7 @@ class Acting:
         return {"action": self._wanted.action, "jobs": len(meant), "this_run": dict(counted)}
 
     def _as_before(self) -> list[list[Any]]:
-        """What is meant stands with the job from its submission on; a re-run of it means the same."""
+        """Load the selected jobs, which are stored with the job at its submission; a re-run uses the same selection."""
         with self._store.read() as conn:
             own = jobs.get(conn, self._ctx.job_id)
             while own is not None:
@@ -95,9 +95,13 @@ class Acting:
     # -- one job -------------------------------------------------------------------------------------
 
     def _act(self, job_id: str, run_no: int) -> str | None:
-        """Do it with one job; why nothing was done, None where it was done, now or before a crash.
+        """Apply the action to one job.
 
-        Raises: StoreError.
+        Returns:
+            Why nothing was done; None where it was done, now or before a crash.
+
+        Raises:
+            StoreError: if the store is away.
         """
         if self._ctx.run_no > 1 and self._was_done(job_id):
             return None
@@ -126,25 +130,25 @@ class Acting:
             self._run_again(job_id)
 
     def _run_again(self, job_id: str) -> None:
-        said = {"actor": self._actor, "reason": self._reason, "parent": self._ctx.job_id, "root": self._ctx.job_id}
-        answer = self._store.write(partial(self._rerun_once, job_id, said), key=job_id)
+        given = {"actor": self._actor, "reason": self._reason, "parent": self._ctx.job_id, "root": self._ctx.job_id}
+        answer = self._store.write(partial(self._rerun_once, job_id, given), key=job_id)
         if isinstance(answer, Exception):
             raise answer
         if answer.why is not None:
             message = f"its unit has an active job: {answer.in_way}"
             raise Conflict(message, answer.in_way)
 
-    def _rerun_once(self, job_id: str, said: dict[str, Any], conn: Connection) -> Submitted | Conflict:
-        """Under the lock of the job's row, so that of two bulk actions one runs it again."""
+    def _rerun_once(self, job_id: str, given: dict[str, Any], conn: Connection) -> Submitted | Conflict:
+        """Re-run the job under the lock of its row, so that only one of two bulk actions does."""
         row: JobRow | None = jobs.get(conn, job_id, lock=True)
         now_stands = stands(conn, job_id)
         if row is None or now_stands is None or now_stands.reran:
             return Conflict("was run again already", job_id)
-        said = {**said, "submitter": self._service.submitter}
-        return rerun.rerun_on(conn, self._store, job_id, Mode(self._wanted.mode or Mode.FULL), **said)
+        given = {**given, "submitter": self._service.submitter}
+        return rerun.rerun_on(conn, self._store, job_id, Mode(self._wanted.mode or Mode.FULL), **given)
 
     def _was_done(self, job_id: str) -> bool:
-        """Has an earlier run of this action done it, and was lost before it could write that down?"""
+        """Whether an earlier run of this action did it, and crashed before it recorded that."""
         with self._store.read() as conn:
             if self._wanted.action == RERUN:
                 mine = (jobs_table.c.rerun_of == job_id) & (jobs_table.c.parent == self._ctx.job_id)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jobtrail.job.model import Claim
     from jobtrail.job.outcome import BodyOutcome
     from jobtrail.job.transitions import Move
-    from jobtrail.runtime.context import Stop
+    from jobtrail.runtime.stop import Stop
     from jobtrail.store.runs import Records
 
     from .run import Run

@@ -19,7 +19,7 @@ SOON = 0.002  # seconds
 
 
 class Idle:
-    """Asks the store what is due next.
+    """Asks the store which job is due next.
 
     A job that is due and was not handed out (somebody holds its row; the clock of its submitter is a
     millisecond ahead of ours) is looked for once more at once, then at the next poll.
@@ -32,7 +32,7 @@ class Idle:
         self._looked_again = False
 
     async def seconds(self) -> float:
-        """For how long there is nothing to do but wait for a word."""
+        """How many seconds to sleep, unless woken."""
         with contextlib.suppress(StoreError):
             due = await asyncio.to_thread(self._next_due)
             return self._poll if due is None else self._until(due)

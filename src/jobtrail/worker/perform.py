@@ -21,7 +21,8 @@ from .run import BodyThread
 if TYPE_CHECKING:
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.task import Task
-    from jobtrail.runtime.context import BaseContext, StepStore
+    from jobtrail.runtime.context import BaseContext
+    from jobtrail.runtime.steps import StepStore
 
     from .run import CallNext, Run
 

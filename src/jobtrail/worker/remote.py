@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jobtrail.executors.process.wire import Message
     from jobtrail.job.model import Claim
     from jobtrail.job.task import Tasks
-    from jobtrail.runtime.context import StepStore
+    from jobtrail.runtime.steps import StepStore
 
     from .run import Run
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StopSignal
 from jobtrail.job.model import StopCause
-from jobtrail.runtime.context import Stop
+from jobtrail.runtime.stop import Stop
 
 if TYPE_CHECKING:
     from jobtrail.executors.base import Executor

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from jobtrail.job.model import Claim
     from jobtrail.job.outcome import BodyOutcome
     from jobtrail.job.task import Tasks
-    from jobtrail.runtime.context import StepStore
     from jobtrail.runtime.recorder import Flusher
+    from jobtrail.runtime.steps import StepStore
     from jobtrail.store import Store
 
     from .middleware import Middleware
@@ -222,4 +222,4 @@ class RunStarter:
 
 
 def _nowhere(end: RunEnd) -> None:
-    """Before a worker has said where ends go."""
+    """Take an end before a worker has set `on_end`."""

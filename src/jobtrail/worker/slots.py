@@ -28,20 +28,20 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """Slots that nothing runs in."""
+        """How many slots are free."""
         return self.total - sum(self._taken.values())
 
     @property
     def portion(self) -> int:
-        """What one claim may take: at most half, so that one half works while the other is settled and claimed."""
+        """How many jobs one claim may take: at most half, so that one half works while the other is written and claimed."""
         return min(self.free, (self.total + 1) // 2)
 
     def take(self, queue: str) -> None:
-        """A run of this queue begins."""
+        """Take a slot for a run of this queue."""
         self._taken[queue] = self._taken.get(queue, 0) + 1
 
     def give_back(self, queue: str) -> None:
-        """A run of this queue is over."""
+        """Give back the slot of a run of this queue."""
         self._taken[queue] -= 1
 
     @property
@@ -59,16 +59,16 @@ class Slots:
                 wanted.append((queue, free))
         return wanted
 
-    # -- suspects (DESIGN, rule 8) ---------------------------------------------------------------------
+    # -- suspects ------------------------------------------------------------------------------------
 
     def look_due(self, *, holds_suspect: bool) -> bool:
-        """Is it time to look for a suspect? Never beside another one."""
+        """Whether it is time to look for a suspect; never beside another one."""
         return not holds_suspect and time.monotonic() - self._looked_at >= SUSPECT_LOOK
 
     def looked(self) -> None:
-        """A look was had just now."""
+        """A look has just been made."""
         self._looked_at = time.monotonic()
 
     def look_again(self) -> None:
-        """One was made just now, so it is looked for in the next turn."""
+        """A suspect was just created; look for it in the next turn."""
         self._looked_at = float("-inf")

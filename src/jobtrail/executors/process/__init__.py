@@ -1,1 +1,1 @@
-"""Bodies in child processes: a pool of warm children that really end when they are told to."""
+"""Bodies in child processes: a pool of warm children that really end when they are stopped."""

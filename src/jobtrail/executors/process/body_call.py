@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TICK = 0.25  # seconds between two looks at a child
 
 
-class Conversation(Protocol):
+class BodyConversation(Protocol):
     """What a worker has to say and to hear about one body; called in a thread of the pool."""
 
     order: Message
@@ -33,7 +33,7 @@ class Conversation(Protocol):
 class BodyCall:
     """One body on its way through a child."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: BodyConversation) -> None:
         self.conversation = conversation
         self.future: Future[Message] = Future()
         self._child: ChildProcess | None = None

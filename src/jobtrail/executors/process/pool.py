@@ -28,10 +28,10 @@ from .wire import Wire
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .body_call import Conversation
+    from .body_call import BodyConversation
     from .wire import Message
 
-LEAVE = 2.0  # seconds for a child that was told to leave
+LEAVE = 2.0  # seconds for a child that was asked to leave
 SPARE_AFTER = 1.0  # seconds in which all children were busy, before one is started ahead of need
 IDLE = 60.0  # seconds after which an idle child is let go
 _BOOT = (
@@ -65,7 +65,7 @@ class ProcessExecutor:
 
     # -- for the worker ------------------------------------------------------------------------------
 
-    def start(self, conversation: Conversation) -> BodyCall:
+    def start(self, conversation: BodyConversation) -> BodyCall:
         """Hand a job to a child; the call's future gives the child's last message, or raises `ChildGone`."""
         call = BodyCall(conversation)
         threading.Thread(target=self._drive, args=(call,), name="jobtrail-process", daemon=True).start()
@@ -218,7 +218,7 @@ class ProcessExecutor:
             child.look(now)
         for child in leaving:
             if now - child.since > LEAVE:
-                child.kill(ChildGone("it was told to leave and did not"))
+                child.kill(ChildGone("it was asked to leave and did not"))
         self._keep_one_ahead(now)
         with self._lock:
             return self._closed and not (self._idle or self._busy or self._leaving) and self._requests.empty()

@@ -30,8 +30,9 @@ from jobtrail.job.model import Claim, FileInput, Partial, Snooze
 from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
 from jobtrail.runtime import log_capture
-from jobtrail.runtime.context import AsyncContext, Context, Stop
+from jobtrail.runtime.context import AsyncContext, Context
 from jobtrail.runtime.recorder import MESSAGE_LIMIT
+from jobtrail.runtime.stop import Stop
 from jobtrail.runtime.successor_maker import SuccessorMaker
 from jobtrail.worker.perform import options_of, slot_of
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
 
-    from .reports import Line
+    from .reports import WorkerLine
 
 NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its own policy
 
@@ -55,7 +56,7 @@ NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its ow
 class RemoteJob:
     """One job in this process: from its order to its last word."""
 
-    def __init__(self, order: Message, child: Line) -> None:
+    def __init__(self, order: Message, child: WorkerLine) -> None:
         self.no: int = order["no"]
         self.stop = Stop()
         self.in_body = False

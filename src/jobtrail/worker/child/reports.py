@@ -22,7 +22,7 @@ SEND_EVERY = 0.1  # seconds between two batches of records; the worker writes th
 LINES = 10_000  # of the log, held between two batches
 
 
-class Line(Protocol):
+class WorkerLine(Protocol):
     """The way to the worker."""
 
     wire: Wire
@@ -35,7 +35,7 @@ class Line(Protocol):
 class RemoteRecorder:
     """Gathers what a body reports and sends it at most ten times a second; what `Recorder` is for the context."""
 
-    def __init__(self, order: Message, child: Line) -> None:
+    def __init__(self, order: Message, child: WorkerLine) -> None:
         self.overtaken = False
         self.has_items = bool(order["prior"])
         self._child = child
@@ -63,7 +63,7 @@ class RemoteRecorder:
             time.sleep(SEND_EVERY)
 
     def stop(self) -> None:
-        """Send what is left; what comes later is nobody's."""
+        """Send what is left; what a body's threads report later is dropped."""
         self.send()
         with self._sending:
             self._over = True
@@ -83,7 +83,7 @@ class RemoteRecorder:
                 self._child.wire.send({**batch, "items": items, "progress": reported, "log": log})
             with self._lock:
                 del self._items[: len(items)], self._log[: len(log)]
-                if self._progress is progress:  # what was said meanwhile is sent the next time
+                if self._progress is progress:  # a newer report is sent the next time
                     self._progress = None
 
     def sign(self) -> None:
@@ -98,7 +98,7 @@ class RemoteRecorder:
         self._wanted.set()
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
-        """What stands recorded for a loop, by key."""
+        """The outcomes recorded for a loop, by key."""
         with self._lock:
             return {key: outcome for (name, key), outcome in self._standing.items() if name == loop}
 
@@ -113,7 +113,7 @@ class RemoteRecorder:
         given = {"percent": percent, "message": message, "metadata": metadata, "done": done, "total": total}
         report = {name: _sendable(name, value) for name, value in given.items() if value is not None}
         with self._lock:
-            # As the worker would read the one after the other: how far it is is said anew as a whole, the rest stays.
+            # As the worker would read the reports one after the other: percent, done and total replace each other, the rest stays.
             before = self._progress or {}
             stays = before if report.keys().isdisjoint(_FAR) else {name: before[name] for name in before.keys() - _FAR}
             self._progress = {**stays, **report}
@@ -149,7 +149,7 @@ def _sendable(name: str, value: Any) -> Any:
 class RemoteSteps:
     """Steps are found and kept by the worker."""
 
-    def __init__(self, child: Line, no: int) -> None:
+    def __init__(self, child: WorkerLine, no: int) -> None:
         self._child = child
         self._no = no
 

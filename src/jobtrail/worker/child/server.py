@@ -51,13 +51,13 @@ class ChildServer:
         self.main_error: BaseException | None = None
 
     def serve(self) -> None:
-        """The life of the main thread."""
+        """Run jobs in the main thread until the worker closes the line."""
         signal.signal(signal.SIGTERM, self._on_term)
         threading.Thread(target=self._read, name="jobtrail-orders", daemon=True).start()
         log_capture.install()
         self.main_error = _prepare_main(self._setup["main"])
         for module in self._setup["modules"]:
-            with contextlib.suppress(BaseException):  # said again, and told, by the job that needs it
+            with contextlib.suppress(BaseException):  # the job that needs it reports the error
                 import_module(module)
         while (order := self._orders.get()) is not None:
             self._serve(order)
@@ -108,7 +108,7 @@ class ChildServer:
                     self._heard(message)
         except (EOFError, OSError):
             if self._job is None and os.getppid() == self._setup["parent"]:
-                self._orders.put(None)  # told to leave
+                self._orders.put(None)  # the worker closed the line
                 return
         except BaseException:
             logging.getLogger("jobtrail.worker").exception("the line to the worker cannot be read any more")
@@ -129,7 +129,7 @@ class ChildServer:
                 job.request_stop(message["cause"])
 
     def _on_term(self, _number: int, _frame: Any) -> None:
-        """The time to stop by oneself is over: leave the body where it is. Without a body it is nobody's business."""
+        """SIGTERM: the grace time is over, so leave the body where it is. Without a body it is ignored."""
         job = self._job
         if job is None or not job.in_body:
             return
@@ -148,7 +148,7 @@ def _end_group() -> None:
 
 
 def _prepare_main(main: dict[str, str]) -> BaseException | None:
-    """Have the program's main module here as `multiprocessing` would; an error is told by the job that needs it."""
+    """Have the program's main module here as `multiprocessing` would; the job that needs it reports an error."""
     from multiprocessing import spawn
 
     try:
