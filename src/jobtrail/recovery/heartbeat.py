@@ -162,7 +162,7 @@ class ChildBeat:
 
     def _address(self) -> dict[str, Any]:
         database = self._store.database
-        return {"path": str(database.path)} if database.path is not None else {"arguments": database.driver_arguments()}
+        return {"path": str(database.path.absolute())} if database.path is not None else {"arguments": database.driver_arguments()}
 
     def tick(self, running: Sequence[str], children: Sequence[int], detail: dict[str, Any]) -> None:
         """Report to the child that the event loop turns; a child that has died is replaced."""

@@ -150,8 +150,7 @@ class Turns:
         self.ends = unwritten + self.ends
 
     def _suspect_due(self) -> bool:
-        """Whether to look for a suspect. One that has ended and is not written still counts as running here: if the
-        process dies now, both are lost in it."""  # noqa: D205, D209
+        """Whether to look for a suspect. Until its end is written, one still runs here: a crash would lose both."""
         running = any(run.claim.suspect for run in list(self._runs.running.values()))
         unwritten = any(one.suspect for one in self.unwritten)
         return self._slots.look_due(holds_suspect=running or unwritten)
