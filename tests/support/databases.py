@@ -21,6 +21,8 @@ BOTH: dict[str, str] = {
     "engine/test_rerun.py": "a new generation takes over the unit's lock",
     "engine/test_items_and_steps.py": "the ledger is written by upsert",
     "engine/test_attempts.py": "each end of a run is one guarded statement",
+    "engine/test_run_end.py": "what a guarded statement left is read differently",
+    "engine/test_beat_child.py": "its statements are text for each driver",
     "engine/test_state_machine.py": "any order of events leaves the same rows",
     "schedules/test_store.py": "slots are taken by upsert",
     "schedules/test_leader.py": "a lease is a race between transactions",
