@@ -135,7 +135,7 @@ async def test_a_worker_says_when_it_was_without_its_store(make_jobs, monkeypatc
 
 
 async def test_a_blocked_loop_is_told_of_where_a_thread_beats_too(make_jobs, monkeypatch):
-    monkeypatch.setattr(beat_module, "BLOCKED_AFTER", 0.3)
+    monkeypatch.setattr("jobtrail.recovery.worker_detail.BLOCKED_AFTER", 0.3)
     monkeypatch.setattr("jobtrail.worker.worker.TICK", 0.05)
     jobs, gate = make_jobs(**QUICK), threading.Event()
 
