@@ -106,7 +106,7 @@ def test_every_word_of_using_is_told():
 
 
 def test_every_word_of_a_filter_is_told():
-    written = {word.rstrip(":") for row in _table(REFERENCE / "filter.md", "## Words") for word in row[0].split(", ")}
+    written = {word.rstrip(":") for row in _table(REFERENCE / "filter.md", "## Terms") for word in row[0].split(", ")}
     assert written == {*grammar.WORDS, "args.NAME", '"free text"'}
 
 

@@ -1,4 +1,4 @@
-"""The pages about schedules tell every word, member, reason and event that there is."""
+"""The pages about schedules describe every option, member, reason and event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _table(heading):
 
 
 def test_every_word_of_a_schedule_is_told_with_its_default():
-    written = {name: default for name, default, _ in _table("## Words of a schedule")}
+    written = {name: default for name, default, _ in _table("## Options of a schedule")}
     known = {name: f"{DEFAULTS[name]:g}" if isinstance(DEFAULTS[name], float) else str(DEFAULTS[name]) for name in WORDS}
     assert written == {name: default for name, default in known.items() if name != "rule"}
 
