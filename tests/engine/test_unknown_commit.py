@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
+pytestmark = pytest.mark.both_databases
+
 
 class AnswerLost(Exception):
     """What the driver says when the connection breaks behind a commit."""
@@ -48,7 +50,7 @@ WAYS = {
     "each of units": lambda task, jobs: jobs.enqueue_each(
         [(task.using(source="s", period=f"2013-0{n}"), {"n": n}) for n in range(1, 4)]
     ),
-    "group": lambda task, jobs: jobs.group([(task, {"n": n}) for n in range(3)]).jobs,
+    "group": lambda task, jobs: jobs.group([(task, {"n": n}) for n in range(3)]).jobs(),
 }
 ASYNC_WAYS = {
     "plain": lambda task: task.aenqueue(n=1),

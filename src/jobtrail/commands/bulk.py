@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, or_, select
 
-from jobtrail.database.tables import Moment, events, idempotency_keys, jobs, workers
+from jobtrail.database.tables import events, idempotency_keys, jobs, workers
+from jobtrail.database.types import Moment
 from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option

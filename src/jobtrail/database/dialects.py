@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import BigInteger, Boolean, Float, Integer, SmallInteger, Text
 
 from . import tables
-from .tables import Id, Moment, from_micros, to_micros
+from .types import EPOCH, FreeText, Id, Moment, from_micros, storable, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Table
 
@@ -44,6 +44,7 @@ PRIORITIES = range(10)
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 # Where a claim may begin: jobs that were submitted together are due at the same moment, so the id belongs to it.
 Mark = tuple[datetime, str]
+FREE_TEXTS = {column.name for column in tables.jobs.c if isinstance(column.type, FreeText)}
 COPY_FROM = 8  # rows; below this a plain INSERT is as fast as COPY
 
 _by_id = operator.itemgetter(0)
@@ -224,15 +225,30 @@ class Sqlite:
 
 
 def _with_micros(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    places = [place for place, column in enumerate(columns) if isinstance(table.c[column].type, Moment)]
-    if not places:
-        return list(rows)
+    """Return rows as SQLite takes them: moments in microseconds, free texts storable."""
+    return list(_converted(_with_storable(table, columns, rows), _places(table, columns, Moment), to_micros))
+
+
+def _with_storable(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+    """Return rows whose free texts every database can store."""
+    return _converted(rows, _places(table, columns, FreeText), storable)
+
+
+def _places(table: Table, columns: Sequence[str], kind: type[Any]) -> list[int]:
+    return [place for place, column in enumerate(columns) if isinstance(table.c[column].type, kind)]
+
+
+def _converted(
+    rows: Sequence[tuple[Any, ...]], places: Sequence[int], convert: Callable[[Any], Any]
+) -> Sequence[tuple[Any, ...]]:
+    if not any(row[place] is not None for place in places for row in rows):
+        return rows
     changed = []
     for row in rows:
         values = list(row)
         for place in places:
             if values[place] is not None:
-                values[place] = to_micros(values[place])
+                values[place] = convert(values[place])
         changed.append(tuple(values))
     return changed
 
@@ -246,6 +262,7 @@ _PG_TYPES = (
     (Integer, "integer"),
     (Float, "double precision"),
     (Text, "text"),
+    (FreeText, "text"),
 )
 
 
@@ -275,6 +292,7 @@ class Postgresql:
     def insert_jobs(self, conn: Connection, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         """COPY for many rows, one INSERT for few."""
         names = ", ".join(columns)
+        rows = _with_storable(tables.jobs, columns, rows)
         if len(rows) >= COPY_FROM:
             driver: Any = conn.connection.dbapi_connection
             with driver.cursor() as cursor, cursor.copy(f"COPY {JOBS} ({names}) FROM STDIN") as copy:
@@ -293,6 +311,7 @@ class Postgresql:
         names = ", ".join(f'"{column}"' for column in columns)
         arrays = ", ".join(f"%s::{_pg_type(table, column)}[]" for column in columns)
         sql = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays}) {tail}"  # noqa: S608
+        rows = _with_storable(table, columns, rows)
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     def update_many(
@@ -310,6 +329,7 @@ class Postgresql:
         changes = ", ".join(f'"{column}" = new."{column}"' for column in columns)
         same = " AND ".join(f'old."{key}" = new."{key}"' for key in keys)
         sql = f"UPDATE {table.name} AS old SET {changes} FROM unnest({arrays}) AS new({listed}) WHERE {same}"  # noqa: S608
+        rows = _with_storable(table, names, rows)
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     _CLAIM = f"""
@@ -339,7 +359,7 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
             "limit": limit,
             "worker": worker,
             "now": now,
-            "marks": [mark[0] if mark else tables.EPOCH for mark in marks],
+            "marks": [mark[0] if mark else EPOCH for mark in marks],
             "mark_ids": [mark[1] if mark else FIRST_ID for mark in marks],
         }
         rows = conn.exec_driver_sql(self._CLAIM, given).all()
@@ -360,7 +380,12 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
         the partial index of running jobs and made this 1.5 to 2 times slower (docs/why/store.md).
         """
         arrays = [list(column) for column in zip(*rows, strict=True)]
-        values = arrays[2:]
+        values = [
+            [None if value is None else storable(value) for value in column]
+            if name in FREE_TEXTS and any(column)
+            else column
+            for name, column in zip(columns, arrays[2:], strict=True)
+        ]
         same = tuple(column.count(column[0]) == len(column) for column in values)
         sql = self._update(tuple(columns), tuple(leaves), to, same)
         constants = [column[0] for column, alike in zip(values, same, strict=True) if alike]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, case, or_, select, update
 
-from .tables import EPOCH, leases, workers
+from .tables import leases, workers
+from .types import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,15 +8,10 @@ leaves no orphans.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Dialect,
     Float,
     Index,
     Integer,
@@ -27,87 +22,8 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.dialects.postgresql import TIMESTAMP as PG_TIMESTAMP
-from sqlalchemy.dialects.postgresql import UUID as PG_UUID
-from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from jobtrail.messages import render
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def to_micros(moment: datetime) -> int:
-    """Microseconds since 1970 in UTC."""
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def from_micros(value: int) -> datetime:
-    """The moment that `to_micros` wrote."""
-    return EPOCH + timedelta(microseconds=value)
-
-
-class Sentence(TypeDecorator[str]):
-    """People's own words, or a message of the catalogue in its stored form; it is read in the reader's language."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- the signature is SQLAlchemy's
-        """The text for people."""
-        return render(value) if value is not None and value.startswith("@") else value
-
-
-class Moment(TypeDecorator[datetime]):
-    """An instant in UTC."""
-
-    impl = BigInteger
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """PostgreSQL has a type for it."""
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(PG_TIMESTAMP(timezone=True))
-        return dialect.type_descriptor(BigInteger())
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """Aware moments only; a naive one would be read in somebody's zone."""
-        if value is None or dialect.name == "postgresql":
-            return value
-        return to_micros(value)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """Always aware, always UTC."""
-        if value is None:
-            return None
-        if dialect.name == "postgresql":
-            moment: datetime = value.astimezone(UTC)
-            return moment
-        return from_micros(value)
-
-
-class Id(TypeDecorator[str]):
-    """A UUID, always seen as its text."""
-
-    impl = Text
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """PostgreSQL has a type for it."""
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(PG_UUID(as_uuid=True))
-        return dialect.type_descriptor(Text())
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
-        """PostgreSQL's driver takes UUID objects."""
-        if value is None or dialect.name != "postgresql":
-            return value
-        return UUID(value)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """The text form, whatever the driver gave."""
-        return None if value is None else str(value)
-
+from .types import FreeText, Id, Moment, Sentence
 
 metadata = MetaData()
 
@@ -139,7 +55,7 @@ jobs = Table(
     Column("rerun_of", Id),
     Column("parent", Id),
     Column("root", Id),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("reason", Sentence),
     Column("context", Text),
     Column("labels", Text),
@@ -287,7 +203,7 @@ progress = Table(
     Column("percent", Float),
     Column("done", Integer),
     Column("total", Integer),
-    Column("message", Text),
+    Column("message", FreeText),
     Column("metadata", Text),
     Column("last_heartbeat_at", Moment, nullable=False),
 )
@@ -316,7 +232,7 @@ events = Table(
     Column("from_status", Text),
     Column("to_status", Text),
     Column("run_no", Integer),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("reason", Sentence),
     Column("detail", Text),
     Index("jobtrail_events_job", "job_id", "id"),
@@ -344,7 +260,7 @@ questions = Table(
     Column("expires_at", Moment),
     Column("answer", Text),
     Column("closed_at", Moment),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("reason", Sentence),
     Index("jobtrail_questions_job", "job_id"),
     Index("jobtrail_questions_generation", "generation", "name"),
@@ -372,7 +288,7 @@ remembered = Table(
     Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("question", Id, nullable=False),
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("task", "source", "name"),
@@ -398,10 +314,10 @@ groups = Table(
     "jobtrail_groups",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("name", Text),
+    Column("name", FreeText),
     Column("total", Integer, nullable=False),
     Column("outcome", Text),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("created_at", Moment, nullable=False),
     Column("finished_at", Moment),
 )
@@ -495,7 +411,7 @@ schedules = Table(
     Column("edits", Text),
     Column("origin", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("paused_by", Text),
+    Column("paused_by", FreeText),
     Column("paused_reason", Sentence),
     Column("paused_at", Moment),
     Column("paused_until", Moment),
@@ -559,7 +475,7 @@ queues = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("paused", Boolean, nullable=False),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("reason", Sentence),
     Column("at", Moment, nullable=False),
 )
@@ -570,9 +486,9 @@ actions = Table(
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("at", Moment, nullable=False),
-    Column("actor", Text, nullable=False),
+    Column("actor", FreeText, nullable=False),
     Column("name", Text, nullable=False),
-    Column("target", Text),
+    Column("target", FreeText),
     Column("reason", Sentence),
     Column("detail", Text),
     Index("jobtrail_actions_target", "name", "target"),
@@ -586,7 +502,7 @@ tokens = Table(
     Column("role", Text, nullable=False),
     Column("digest", Text, nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
-    Column("actor", Text),
+    Column("actor", FreeText),
     Column("expires_at", Moment),
     Column("used_at", Moment),
     Column("revoked_at", Moment),

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal, select, union_all
 
-from jobtrail.database.tables import Id, Moment, jobs
+from jobtrail.database.tables import jobs
+from jobtrail.database.types import Id, Moment
 from jobtrail.job.model import FINAL
 from jobtrail.store.search.search import smallest_id
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, or_, select, text, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import Id, jobs
+from jobtrail.database.tables import jobs
+from jobtrail.database.types import Id
 from jobtrail.store.search.search import OPEN, smallest_id, summary
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, literal, literal_column, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, Moment, beats, events, job_totals, jobs, workers
+from jobtrail.database.tables import DUE, beats, events, job_totals, jobs, workers
+from jobtrail.database.types import Moment
 from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
 from jobtrail.store.queues import waiting_queues
 from jobtrail.store.search.search import OPEN
