@@ -57,7 +57,7 @@ class Site:
             "CONSOLE_FOLDER": str(self.folder),
             "CONSOLE_DATABASE": self.database,
             "JOBTRAIL_INPUT_ROOTS": str(self.folder / "incoming"),
-            "PYTHONPATH": str(HERE),
+            "PYTHONPATH": os.pathsep.join([str(HERE), str(ROOT / "src")]),
         }
 
     def start(self) -> Site:

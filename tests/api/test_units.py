@@ -148,6 +148,18 @@ def test_a_range_is_shown_first_and_then_filled_by_a_tracked_job_once(app_jobs, 
     assert [cell["column"] for cell in shown(client)["rows"][0]["cells"]] == [0, 1, 2, 3]
 
 
+def test_a_backfill_with_the_digest_of_a_preview_runs_what_was_shown_or_nothing(app_jobs, client):
+    load(app_jobs, "A", "2013-01")
+    shown_first = client.post("/api/units/preview", json=RANGE).json()
+    assert client.post("/api/units/preview", json=RANGE).json()["digest"] == shown_first["digest"]
+    load(app_jobs, "A", "2013-02")
+    problem(client.post("/api/units/backfill", json={**RANGE, "digest": shown_first["digest"]}), 409, "preview-changed")
+    shown_again = client.post("/api/units/preview", json=RANGE).json()
+    assert (shown_again["chosen"], shown_again["digest"] == shown_first["digest"]) == (2, False)
+    made = client.post("/api/units/backfill", json={**RANGE, "digest": shown_again["digest"]})
+    assert made.status_code == 201
+
+
 def test_what_cannot_be_filled_is_told_and_a_mask_is_no_argument(app_jobs, client, seen_as):
     for said, code in (
         ({"first": "nonsense"}, "invalid-period"), ({"only": ["all of it"]}, "invalid-option"), ({"task": "nope"}, "unknown-task"),

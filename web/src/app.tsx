@@ -1,16 +1,10 @@
 /* The pages and their addresses. They stand behind a hash, so that the console works under any path without knowing it. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import {
-  createHashHistory,
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  RouterProvider,
-} from "@tanstack/react-router";
+import { createHashHistory, createRootRoute, createRoute, createRouter, RouterProvider } from "@tanstack/react-router";
 import { Problem } from "./api/client";
 import { askForJobs, askForOverview, askWhoIAm } from "./api/queries";
-import { Gone } from "./parts/gone";
+import { Broken, Gone } from "./parts/gone";
+import { later } from "./parts/later";
 import { Shell } from "./shell";
 
 export const client = new QueryClient({
@@ -49,7 +43,7 @@ const root = createRootRoute({
   loader: () => askWhoIAm(client),
   component: Shell,
   notFoundComponent: () => <Gone />,
-  errorComponent: Gone,
+  errorComponent: Broken,
 });
 const at = <P extends string>(path: P) => ({ getParentRoute: () => root, path });
 
@@ -57,52 +51,52 @@ const routeTree = root.addChildren([
   createRoute({
     ...at("/"),
     loader: () => askForOverview(client),
-    component: lazyRouteComponent(() => import("./pages/overview"), "Overview"),
+    component: later(async () => (await import("./pages/overview")).Overview),
   }),
   createRoute({
     ...at("/jobs"),
     validateSearch: words("q"),
     loaderDeps: ({ search }) => ({ q: search.q ?? "" }),
     loader: ({ deps }) => askForJobs(client, deps.q),
-    component: lazyRouteComponent(() => import("./pages/jobs"), "Jobs"),
+    component: later(async () => (await import("./pages/jobs")).Jobs),
   }),
   createRoute({
     ...at("/jobs/$id"),
     validateSearch: words("items"),
-    component: lazyRouteComponent(() => import("./pages/job"), "Job"),
+    component: later(async () => (await import("./pages/job")).Job),
   }),
   createRoute({
     ...at("/coverage"),
     validateSearch: words("task", "zoom", "at"),
-    component: lazyRouteComponent(() => import("./pages/coverage"), "Coverage"),
+    component: later(async () => (await import("./pages/coverage")).Coverage),
   }),
   createRoute({
     ...at("/questions"),
     validateSearch: words("show"),
-    component: lazyRouteComponent(() => import("./pages/questions"), "Questions"),
+    component: later(async () => (await import("./pages/questions")).Questions),
   }),
-  createRoute({ ...at("/questions/$id"), component: lazyRouteComponent(() => import("./pages/question"), "Question") }),
-  createRoute({ ...at("/schedules"), component: lazyRouteComponent(() => import("./pages/schedules"), "Schedules") }),
+  createRoute({ ...at("/questions/$id"), component: later(async () => (await import("./pages/question")).Question) }),
+  createRoute({ ...at("/schedules"), component: later(async () => (await import("./pages/schedules")).Schedules) }),
   createRoute({
     ...at("/schedules/$name"),
-    component: lazyRouteComponent(() => import("./pages/schedule"), "Schedule"),
+    component: later(async () => (await import("./pages/schedule")).Schedule),
   }),
   createRoute({
     ...at("/errors"),
     validateSearch: words("since", "task"),
-    component: lazyRouteComponent(() => import("./pages/errors"), "Errors"),
+    component: later(async () => (await import("./pages/errors")).Errors),
   }),
-  createRoute({ ...at("/workers"), component: lazyRouteComponent(() => import("./pages/workers"), "Workers") }),
+  createRoute({ ...at("/workers"), component: later(async () => (await import("./pages/workers")).Workers) }),
   createRoute({
     ...at("/audit"),
     validateSearch: words("actor", "name"),
-    component: lazyRouteComponent(() => import("./pages/audit"), "Audit"),
+    component: later(async () => (await import("./pages/audit")).Audit),
   }),
-  createRoute({ ...at("/tasks"), component: lazyRouteComponent(() => import("./pages/tasks"), "Tasks") }),
+  createRoute({ ...at("/tasks"), component: later(async () => (await import("./pages/tasks")).Tasks) }),
   createRoute({
     ...at("/tasks/$name"),
     validateSearch: words("from", "source", "period"),
-    component: lazyRouteComponent(() => import("./pages/task"), "Task"),
+    component: later(async () => (await import("./pages/task")).Task),
   }),
 ]);
 
@@ -112,6 +106,7 @@ export const router = createRouter({
   parseSearch: readSearch,
   stringifySearch: writeSearch,
   defaultPreload: "intent",
+  defaultErrorComponent: Broken,
   scrollRestoration: true,
 });
 

@@ -6,6 +6,9 @@ import { firstAnswers } from "./api/queries";
 import { App, client, router } from "./app";
 import { speak, wanted } from "./i18n";
 import { applyTheme } from "./lib/theme";
+import { prefetch } from "./parts/later";
+
+const PREFETCH = 3000; // ms after the first page is shown: it does not compete with what that page asks for
 
 applyTheme();
 void router.load(); // the page's file and its first answers come while the language does
@@ -13,3 +16,4 @@ await speak(wanted());
 createRoot(document.getElementById("root")!).render(<App />);
 await firstAnswers(client);
 begin(client);
+window.setTimeout(() => void prefetch(), PREFETCH);

@@ -1159,6 +1159,11 @@ export interface components {
              * @default 4
              */
             parallel: number;
+            /**
+             * Digest
+             * @description Of the preview: 409 if anything else would be run by now.
+             */
+            digest?: string | null;
         };
         /**
          * Cancel
@@ -2534,6 +2539,11 @@ export interface components {
             arguments: {
                 [key: string]: unknown;
             };
+            /**
+             * Digest
+             * @description Of all units that would be run, and how; a backfill that is given it runs these or none.
+             */
+            digest: string;
         };
         /**
          * PlannedUnit

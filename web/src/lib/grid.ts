@@ -5,6 +5,41 @@ export interface Place {
   column: number;
 }
 
+/** A cell by what it stands for; it stays the same cell when rows or columns around it change. */
+export interface Spot {
+  source: string | null;
+  period: string;
+}
+
+interface Axes {
+  rows: { source: string | null }[];
+  columns: { period: string }[];
+}
+
+export function spotAt(grid: Axes, place: Place): Spot {
+  return { source: grid.rows[place.row]!.source, period: grid.columns[place.column]!.period };
+}
+
+/** Where a cell is in a grid; null where this grid does not show it. */
+export function placeOf(grid: Axes, spot: Spot | null | undefined): Place | null {
+  if (!spot) return null;
+  const row = grid.rows.findIndex((one) => one.source === spot.source);
+  const column = grid.columns.findIndex((one) => one.period === spot.period);
+  return row < 0 || column < 0 ? null : { row, column };
+}
+
+export interface Range {
+  from: Spot;
+  to: Spot;
+}
+
+/** What is selected of a grid; null where it does not show both ends. */
+export function areaOf(grid: Axes, range: Range | null): Area | null {
+  const from = placeOf(grid, range?.from);
+  const to = placeOf(grid, range?.to);
+  return from && to ? area(from, to) : null;
+}
+
 export interface Area {
   top: number;
   bottom: number;

@@ -5,14 +5,17 @@ import { isBare, useCoverageTask } from "../api/coveragetask";
 import { useLook } from "../api/queries";
 import type { Grid, UnitFiles } from "../api/types";
 import { useSpeech } from "../i18n";
-import { type Area, area, beside, type Place, shown, type Zoom } from "../lib/grid";
+import { areaOf, beside, type Range, type Spot, shown, type Zoom } from "../lib/grid";
 import { lastTask } from "../lib/lasttask";
 import { Backfill } from "../parts/backfill";
 import { Card, Choice, Empty, IconButton, Waiting } from "../parts/basic";
 import { Board } from "../parts/board";
+import { CellCard } from "../parts/cellcard";
 import { usePlace } from "../parts/crumbs";
 import { ProblemNote } from "../parts/problem";
 import { UnitFileTable } from "../parts/unitfiles";
+
+const FEW_SOURCES = 12; // are seen at a glance
 
 export function Coverage() {
   const { t } = useSpeech();
@@ -41,14 +44,16 @@ export function Coverage() {
 function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
   const asked = useSearch({ from: "/coverage" });
   const zoom: Zoom = asked.zoom === "year" || asked.zoom === "day" ? asked.zoom : "month";
-  const [range, setRange] = useState<{ from: Place; to: Place } | null>(null);
+  const [range, setRange] = useState<Range | null>(null);
+  const [over, setOver] = useState<Spot | null>(null);
+  const [dragging, setDragging] = useState(false);
   const [source, setSource] = useState("");
   const query = useLook<Grid>("units", { task, zoom, ...shown(zoom, asked.at), source, limit: 200 }, { every: 5000 });
   const files = useLook<UnitFiles>("units/files", { task }, { every: 15_000 });
   const grid = query.data;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a range belongs to what is shown
   useEffect(() => setRange(null), [task, zoom, asked.at, source]);
-  const selected: Area | null = range ? area(range.from, range.to) : null;
+  const selected = grid ? areaOf(grid, range) : null;
   const onlyFiles = grid !== undefined && isBare(grid) && asked.at === undefined && (files.data?.files.length ?? 0) > 0;
   return (
     <>
@@ -62,13 +67,20 @@ function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
         onSource={setSource}
       />
       {query.error && <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />}
-      <div className={`grid ${selected ? "g-2-1" : ""} split`}>
+      <div className={`grid split ${onlyFiles ? "" : "g-2-1"}`}>
         <div className="grid">
           {!grid && !query.error && <Waiting />}
-          {grid && !onlyFiles && <Board grid={grid} zoom={zoom} range={range} onRange={setRange} />}
+          {grid && !onlyFiles && (
+            <Board grid={grid} range={range} onRange={setRange} onOver={setOver} onDragging={setDragging} />
+          )}
           {files.data && files.data.files.length > 0 && <UnitFileTable files={files.data.files} />}
         </div>
-        {grid && selected && <Backfill grid={grid} range={selected} onClose={() => setRange(null)} />}
+        {grid && !onlyFiles && (
+          <div className="cov-side o2">
+            {selected && <Backfill grid={grid} range={selected} still={!dragging} onClose={() => setRange(null)} />}
+            <CellCard grid={grid} spot={over ?? range?.to ?? null} />
+          </div>
+        )}
       </div>
     </>
   );
@@ -101,7 +113,7 @@ function CoverageHead({ task, tasks, zoom, grid, files, source, onSource }: Head
         <p>{files ? <FileSum files={files} /> : grid ? <Sum grid={grid} /> : " "}</p>
       </div>
       <div className="head-end">
-        {grid && grid.sources > 12 && (
+        {((grid && grid.sources > FEW_SOURCES) || source !== "") && (
           <input
             className="input source-find"
             aria-label={t("coverage.source")}

@@ -1,6 +1,5 @@
 /* Overview: what needs me now? Then whether it flows, how it has gone on, and what comes next. */
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
 import type { Needs, Now, ScheduleList, Workers } from "../api/types";
@@ -9,13 +8,14 @@ import { useNow } from "../lib/pulse";
 import { isFinal, type Status } from "../lib/words";
 import { Card, Empty, Head, Icon, Note, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
+import { later } from "../parts/later";
 import { NeedLine } from "../parts/need";
 import { ProblemNote } from "../parts/problem";
 import { StatusTag } from "../parts/status";
 import { Strip } from "../parts/strip";
 
-const charts = import("../parts/charts"); // while the rest is drawn
-const Charts = lazy(() => charts);
+const Charts = later(async () => (await import("../parts/charts")).default, <div className="chart-wait" />);
+void Charts.preload(); // while the rest is drawn
 const SHOWN = 8;
 const TILES: Status[] = [
   "pending",
@@ -74,9 +74,7 @@ export function Overview() {
         </Card>
         <Flow stats={stats.data} />
       </div>
-      <Suspense fallback={<div className="chart-wait" />}>
-        <Charts />
-      </Suspense>
+      <Charts />
       <div className="grid g-2-1 stretch last-row">
         <Strip />
         <Soon />

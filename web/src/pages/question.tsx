@@ -1,6 +1,6 @@
 /* One question: what is asked, and what hangs on it? A form, or the mapping of columns to fields. */
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import type { ReactNode } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
 import type { Question as Asked } from "../api/types";
@@ -8,11 +8,12 @@ import { useSpeech } from "../i18n";
 import { Card, Json, Note, Rows, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { Deadline } from "../parts/deadline";
+import { later } from "../parts/later";
 import { ProblemNote } from "../parts/problem";
 import { StatusTag, useActor } from "../parts/status";
 
-const AnswerForm = lazy(() => import("../parts/answerform"));
-const MappingEditor = lazy(() => import("../parts/mapping"));
+const AnswerForm = later(async () => (await import("../parts/answerform")).default);
+const MappingEditor = later(async () => (await import("../parts/mapping")).default);
 
 export function Question() {
   const { id } = useParams({ from: "/questions/$id" });
@@ -77,18 +78,16 @@ function One({ asked }: { asked: Asked }) {
   return (
     <>
       {head}
-      <Suspense fallback={<Waiting />}>
-        {isMapping ? (
-          <MappingEditor asked={asked} side={side} onDone={done} />
-        ) : (
-          <div className="grid g-map">
-            <Card title={t("question.form")}>
-              <AnswerForm question={asked} onDone={done} />
-            </Card>
-            {side}
-          </div>
-        )}
-      </Suspense>
+      {isMapping ? (
+        <MappingEditor asked={asked} side={side} onDone={done} />
+      ) : (
+        <div className="grid g-map">
+          <Card title={t("question.form")}>
+            <AnswerForm question={asked} onDone={done} />
+          </Card>
+          {side}
+        </div>
+      )}
     </>
   );
 }

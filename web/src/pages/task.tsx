@@ -1,6 +1,6 @@
 /* Start a job of a task: its arguments as a form, and what it works on. */
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { inPath, keyAfter, newKey, post } from "../api/client";
 import { useLook, useMay } from "../api/queries";
 import type { Stored, TaskShape } from "../api/types";
@@ -9,9 +9,10 @@ import { begin, withNulls } from "../lib/check";
 import { Card, Choice, Head, Note, Rows, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { FileField, type Given } from "../parts/filefield";
+import { later } from "../parts/later";
 import { ProblemNote } from "../parts/problem";
 
-const SchemaForm = lazy(() => import("../parts/form"));
+const SchemaForm = later(async () => (await import("../parts/form")).default);
 
 export function Task() {
   const { name } = useParams({ from: "/tasks/$name" });
@@ -79,74 +80,65 @@ function StartForm({ task }: { task: TaskShape }) {
   return (
     <Card title={t("task.arguments")}>
       <div className="card-body">
-        <Suspense fallback={<Waiting />}>
-          <SchemaForm
-            id="start"
-            schema={task.arguments}
-            value={args}
-            onChange={setArgs}
-            onSubmit={(given) => void go(given)}
-          >
-            <div className="line-field">
-              <span>{t("task.on")}</span>
-              <Choice
-                label={t("task.on")}
-                value={on}
-                options={[
-                  ["nothing", t("task.on.nothing")],
-                  ["period", t("task.on.period")],
-                  ["file", t("task.on.file")],
-                ]}
-                onChange={setOn}
-              />
-            </div>
-            {on !== "nothing" && (
-              <Text label={t("col.source")} value={source} onChange={setSource} hint="weather/EWR" />
-            )}
-            {on === "period" && (
-              <Text
-                label={t("facts.period")}
-                value={period}
-                onChange={setPeriod}
-                hint="2013-02, 2013-02-12, 2013-W07"
-              />
-            )}
-            {on === "file" && <FileField onChange={setFile} />}
-            <label className="line-field">
-              <span>{t("task.later")}</span>
-              <input
-                className="input"
-                type="datetime-local"
-                value={later}
-                onChange={(event) => setLater(event.target.value)}
-              />
-            </label>
-            <Text label={t("reason")} value={reason} onChange={setReason} hint={t("reason.hint")} />
-            {problem !== null && <ProblemNote problem={problem} />}
-            {there && (
-              <Note tone="running" icon="info">
-                {t("task.there")}{" "}
-                <button
-                  type="button"
-                  className="link"
-                  onClick={() => void navigate({ to: "/jobs/$id", params: { id: there.job.id } })}
-                >
-                  {t("task.there.open")}
-                </button>
-              </Note>
-            )}
-            <div className="dialog-foot">
+        <SchemaForm
+          id="start"
+          schema={task.arguments}
+          value={args}
+          onChange={setArgs}
+          onSubmit={(given) => void go(given)}
+        >
+          <div className="line-field">
+            <span>{t("task.on")}</span>
+            <Choice
+              label={t("task.on")}
+              value={on}
+              options={[
+                ["nothing", t("task.on.nothing")],
+                ["period", t("task.on.period")],
+                ["file", t("task.on.file")],
+              ]}
+              onChange={setOn}
+            />
+          </div>
+          {on !== "nothing" && <Text label={t("col.source")} value={source} onChange={setSource} hint="weather/EWR" />}
+          {on === "period" && (
+            <Text label={t("facts.period")} value={period} onChange={setPeriod} hint="2013-02, 2013-02-12, 2013-W07" />
+          )}
+          {on === "file" && <FileField onChange={setFile} />}
+          <label className="line-field">
+            <span>{t("task.later")}</span>
+            <input
+              className="input"
+              type="datetime-local"
+              value={later}
+              onChange={(event) => setLater(event.target.value)}
+            />
+          </label>
+          <Text label={t("reason")} value={reason} onChange={setReason} hint={t("reason.hint")} />
+          {problem !== null && <ProblemNote problem={problem} />}
+          {there && (
+            <Note tone="running" icon="info">
+              {t("task.there")}{" "}
               <button
-                type="submit"
-                className={`btn primary ${may && !(on === "file" && file === null) ? "" : "off"}`}
-                disabled={!may || (on === "file" && file === null)}
+                type="button"
+                className="link"
+                onClick={() => void navigate({ to: "/jobs/$id", params: { id: there.job.id } })}
               >
-                {t("task.go")}
+                {t("task.there.open")}
               </button>
-              {!may && <span className="small dim">{t("may.operator")}</span>}
-            </div>
-          </SchemaForm>
-        </Suspense>
+            </Note>
+          )}
+          <div className="dialog-foot">
+            <button
+              type="submit"
+              className={`btn primary ${may && !(on === "file" && file === null) ? "" : "off"}`}
+              disabled={!may || (on === "file" && file === null)}
+            >
+              {t("task.go")}
+            </button>
+            {!may && <span className="small dim">{t("may.operator")}</span>}
+          </div>
+        </SchemaForm>
       </div>
     </Card>
   );

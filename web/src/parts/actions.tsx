@@ -1,17 +1,18 @@
 /* What can be done with a job, said in words before it is done; what cannot be done stays, with its reason. */
 import { Link, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { post } from "../api/client";
 import { useFresh } from "../api/queries";
 import type { Action, JobWhole, Stored } from "../api/types";
 import { useSpeech } from "../i18n";
 import { tail } from "../lib/format";
-import { Button, Card, Waiting } from "./basic";
+import { Button, Card } from "./basic";
 import { type Act, ActionDialog } from "./dialog";
+import { later } from "./later";
 import type { Shape } from "./shapes";
 
-const ChangedDialog = lazy(() => import("./changed"));
-const FileDialog = lazy(() => import("./corrected"));
+const ChangedDialog = later(async () => (await import("./changed")).default);
+const FileDialog = later(async () => (await import("./corrected")).default);
 
 const ICONS: Record<string, Shape> = {
   retry: "rerun",
@@ -176,17 +177,9 @@ export function useAct(job: JobWhole) {
   const one = job.actions.find((action) => action.name === open);
   let dialog = null;
   if (one?.name === "rerun_changed")
-    dialog = (
-      <Suspense fallback={<Waiting />}>
-        <ChangedDialog job={job} says={words(one)} onClose={close} onDone={done} />
-      </Suspense>
-    );
+    dialog = <ChangedDialog job={job} says={words(one)} onClose={close} onDone={done} />;
   else if (one?.name === "rerun_file")
-    dialog = (
-      <Suspense fallback={<Waiting />}>
-        <FileDialog job={job} says={words(one)} onClose={close} onDone={done} />
-      </Suspense>
-    );
+    dialog = <FileDialog job={job} says={words(one)} onClose={close} onDone={done} />;
   else if (one)
     dialog = (
       <ActionDialog

@@ -1,13 +1,13 @@
 /* What a waiting job asks, on its own page: the form right there, or the way to the mapping. */
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 import { useLook } from "../api/queries";
 import type { JobWhole, Question } from "../api/types";
 import { useSpeech } from "../i18n";
 import { Card, Note, Waiting } from "./basic";
 import { Deadline } from "./deadline";
+import { later } from "./later";
 
-const AnswerForm = lazy(() => import("./answerform"));
+const AnswerForm = later(async () => (await import("./answerform")).default);
 
 export function AnswerCard({ job }: { job: JobWhole }) {
   const { t } = useSpeech();
@@ -28,9 +28,7 @@ export function AnswerCard({ job }: { job: JobWhole }) {
           </p>
         </div>
       ) : query.data ? (
-        <Suspense fallback={<Waiting />}>
-          <AnswerForm question={query.data} />
-        </Suspense>
+        <AnswerForm question={query.data} />
       ) : (
         <Waiting />
       )}

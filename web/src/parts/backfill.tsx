@@ -1,13 +1,13 @@
 /* A range becomes a backfill: first what would be done with each unit, in numbers; then one tracked job does it. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
-import { keyAfter, newKey, post } from "../api/client";
+import { useEffect, useRef, useState } from "react";
+import { keyAfter, newKey, Problem, post } from "../api/client";
 import { useFresh, useMay } from "../api/queries";
 import type { Grid, Plan } from "../api/types";
 import { useSpeech } from "../i18n";
 import type { Area } from "../lib/grid";
-import { Button, Icon, IconButton, Waiting } from "./basic";
+import { Button, Icon, IconButton, Note, Waiting } from "./basic";
 import { ProblemNote } from "./problem";
 import type { Shape } from "./shapes";
 
@@ -25,7 +25,16 @@ const SHAPES: Record<string, Shape> = {
   missing: "gap",
 };
 
-export function Backfill({ grid, range, onClose }: { grid: Grid; range: Area; onClose: () => void }) {
+const CHANGED = "preview-changed"; // the server's code where something else would be run by now
+
+interface BackfillProps {
+  grid: Grid;
+  range: Area;
+  still: boolean; // nobody is dragging
+  onClose: () => void;
+}
+
+export function Backfill({ grid, range, still, onClose }: BackfillProps) {
   const { t, tWord, num } = useSpeech();
   const navigate = useNavigate();
   const fresh = useFresh();
@@ -50,18 +59,22 @@ export function Backfill({ grid, range, onClose }: { grid: Grid; range: Area; on
   const plan = useQuery({
     queryKey: ["units/preview", asked],
     queryFn: () => post<Plan>("units/preview", asked),
-    placeholderData: (before) => before,
     refetchInterval: 10_000,
-    enabled: may,
+    enabled: may && still,
+    gcTime: 0, // what is counted anew is not shown as it was before
   });
-  const found = plan.data;
+  const found = still ? plan.data : undefined;
+  const meant = JSON.stringify(asked);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was refused is not what is selected now
+  useEffect(() => setProblem(null), [meant]);
   const start = async () => {
-    if (busy.current) return;
+    if (busy.current || !found) return;
     busy.current = true;
+    setProblem(null);
     try {
       const stored = await post<{ job: string }>(
         "units/backfill",
-        { ...asked, parallel, reason: reason.trim() || null },
+        { ...asked, parallel, reason: reason.trim() || null, digest: found.digest },
         key.current,
       );
       await fresh();
@@ -69,13 +82,14 @@ export function Backfill({ grid, range, onClose }: { grid: Grid; range: Area; on
     } catch (error) {
       setProblem(error);
       key.current = keyAfter(key.current, error);
+      if (error instanceof Problem && error.code === CHANGED) await plan.refetch();
     } finally {
       busy.current = false;
     }
   };
   const cells = sources.length * (range.right - range.left + 1);
   return (
-    <section className="card o2 backfill" aria-labelledby="h-plan">
+    <section className="card backfill" aria-labelledby="h-plan">
       <div className="card-head">
         <h2 id="h-plan">{t("backfill.title")}</h2>
         <span className="end">
@@ -159,9 +173,19 @@ export function Backfill({ grid, range, onClose }: { grid: Grid; range: Area; on
         />
       </div>
       <div className="card-body">
-        {problem !== null && <ProblemNote problem={problem} />}
+        {problem instanceof Problem && problem.code === CHANGED ? (
+          <Note tone="partial" icon="warning" live>
+            {t("backfill.changed")}
+          </Note>
+        ) : (
+          problem !== null && <ProblemNote problem={problem} />
+        )}
         <Button look="primary" className="wide" off={!may || !found || found.chosen === 0} onClick={() => void start()}>
-          {found && found.chosen === 0 ? t("backfill.nothing") : t("backfill.start", { n: found?.chosen ?? 0 })}
+          {!found
+            ? t("backfill.counting")
+            : found.chosen === 0
+              ? t("backfill.nothing")
+              : t("backfill.start", { n: found.chosen })}
         </Button>
         <p className="small dim">{t("backfill.safe")}</p>
       </div>

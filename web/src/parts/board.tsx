@@ -1,17 +1,11 @@
 /* The grid of current truth: exceptions are loud, complete months pale, a gap is a hole. Walked by keys, told by words. */
-import { Link, useNavigate } from "@tanstack/react-router";
-import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
+import { useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, memo, type PointerEvent, useEffect, useRef, useState } from "react";
 import type { Grid, GridCell } from "../api/types";
 import { useSpeech } from "../i18n";
-import { area, edges, type Place, walked, type Zoom } from "../lib/grid";
+import { areaOf, edges, type Place, placeOf, type Range, type Spot, spotAt, walked, type Zoom } from "../lib/grid";
 import { Card, Icon } from "./basic";
 import type { Shape } from "./shapes";
-import { StatusTag } from "./status";
-
-export interface Range {
-  from: Place;
-  to: Place;
-}
 
 const SHAPES: Record<string, Shape> = {
   complete: "completed",
@@ -29,30 +23,32 @@ export function lookOf(cell: GridCell | undefined): string {
 
 interface BoardProps {
   grid: Grid;
-  zoom: Zoom;
   range: Range | null;
   onRange: (range: Range | null) => void;
+  onOver: (spot: Spot | null) => void;
+  onDragging: (on: boolean) => void;
 }
 
-export function Board({ grid, zoom, range, onRange }: BoardProps) {
+/** Drawn anew for a new grid or range only: where the pointer is, is shown beside it. */
+export const Board = memo(function Board({ grid, range, onRange, onOver, onDragging }: BoardProps) {
   const { t, tWord, num } = useSpeech();
   const navigate = useNavigate();
   const box = useRef<HTMLDivElement>(null);
-  const [at, setAt] = useState<Place>({ row: 0, column: 0 });
-  const [over, setOver] = useState<Place | null>(null);
-  const drag = useRef<Place | null>(null);
+  const [spot, setSpot] = useState<Spot | null>(null);
+  const drag = useRef<Spot | null>(null);
+  const zoom = grid.zoom as Zoom; // of what is shown, whatever was asked for meanwhile
+  const at = placeOf(grid, spot) ?? { row: 0, column: 0 };
   const cells = grid.rows.map((row) => new Map(row.cells.map((cell) => [cell.column, cell])));
   const cellAt = (place: Place) => cells[place.row]?.get(place.column);
-  const selected = range ? area(range.from, range.to) : null;
+  const selected = areaOf(grid, range);
   const enter = (place: Place) => {
     const unit = cellAt(place)?.unit;
     const job = unit?.active_job ?? unit?.job;
-    const period = grid.columns[place.column]!.period;
     if (job) void navigate({ to: "/jobs/$id", params: { id: job } });
     else if (zoom !== "day")
       void navigate({
         to: "/coverage",
-        search: { task: grid.task, zoom: zoom === "year" ? "month" : "day", at: period },
+        search: { task: grid.task, zoom: zoom === "year" ? "month" : "day", at: spotAt(grid, place).period },
       });
   };
   const keyed = (event: KeyboardEvent) => {
@@ -61,40 +57,61 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
     const next = walked(at, event.key, grid.rows.length, grid.columns.length);
     if (!next) return;
     event.preventDefault();
-    setAt(next);
-    setOver(next);
-    onRange(event.shiftKey ? { from: range?.from ?? at, to: next } : null);
+    const to = spotAt(grid, next);
+    setSpot(to);
+    onOver(to);
+    onRange(event.shiftKey ? { from: selected && range ? range.from : spotAt(grid, at), to } : null);
     box.current?.querySelector<HTMLElement>(`[data-place="${next.row}.${next.column}"]`)?.focus();
   };
-  const placeOf = (event: PointerEvent): Place | null => {
+  const spotUnder = (event: PointerEvent): Spot | null => {
     const place = document.elementFromPoint(event.clientX, event.clientY)?.closest<HTMLElement>("[data-place]")
       ?.dataset.place;
     if (!place) return null;
     const [row, column] = place.split(".").map(Number);
-    return { row: row!, column: column! };
+    return grid.rows[row!] && grid.columns[column!] ? spotAt(grid, { row: row!, column: column! }) : null;
   };
   const down = (event: PointerEvent) => {
-    const place = placeOf(event);
-    if (!place || event.button !== 0) return;
-    if (event.shiftKey) onRange({ from: range?.from ?? at, to: place });
-    else drag.current = place;
-    setAt(place);
+    const here = spotUnder(event);
+    if (!here || event.button !== 0) return;
+    if (event.shiftKey) onRange({ from: selected && range ? range.from : spotAt(grid, at), to: here });
+    else {
+      drag.current = here;
+      onDragging(true);
+    }
+    setSpot(here);
   };
   const moved = (event: PointerEvent) => {
-    const place = placeOf(event);
-    setOver(place);
+    const here = spotUnder(event);
+    onOver(here);
     const from = drag.current;
-    if (from && place && event.pointerType !== "touch" && (from.row !== place.row || from.column !== place.column))
-      onRange({ from, to: place });
+    if (from && here && event.pointerType !== "touch" && !isSame(from, here)) {
+      onRange({ from, to: here });
+      setSpot(here);
+    }
   };
   const up = (event: PointerEvent) => {
     const from = drag.current;
-    const place = placeOf(event);
-    drag.current = null;
-    if (from && place && from.row === place.row && from.column === place.column && !event.shiftKey)
-      onRange({ from, to: place });
+    const here = spotUnder(event);
+    dropped();
+    if (from && here && isSame(from, here) && !event.shiftKey) onRange({ from, to: here });
   };
-  const focus = over ?? (range ? range.to : null);
+  const dropped = () => {
+    drag.current = null;
+    onDragging(false);
+  };
+  useEffect(() => {
+    const end = () => {
+      if (!drag.current) return;
+      drag.current = null;
+      onDragging(false);
+    };
+    window.addEventListener("pointerup", end); // outside of the grid
+    window.addEventListener("pointercancel", end);
+    return () => {
+      window.removeEventListener("pointerup", end);
+      window.removeEventListener("pointercancel", end);
+    };
+  }, [onDragging]);
   if (grid.rows.length === 0) return null;
   return (
     <Card className="cov-card">
@@ -110,7 +127,7 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
           onPointerDown={down}
           onPointerMove={moved}
           onPointerUp={up}
-          onPointerLeave={() => setOver(null)}
+          onPointerLeave={() => onOver(null)}
         >
           <div role="row">
             <span role="columnheader" className="mh corner">
@@ -145,7 +162,10 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
                     className={`cell ${look} ${future ? "future" : ""} ${edges({ row: y, column: x }, selected)}`}
                     aria-selected={edges({ row: y, column: x }, selected) !== ""}
                     aria-label={`${row.source ?? ""} ${column.period}: ${tWord("coverage.state", cell?.state ?? "missing")}${text && `, ${text}`}`}
-                    onFocus={() => setOver({ row: y, column: x })}
+                    onFocus={() => {
+                      setSpot(spotAt(grid, { row: y, column: x }));
+                      onOver(spotAt(grid, { row: y, column: x }));
+                    }}
                     onDoubleClick={() => enter({ row: y, column: x })}
                   >
                     <Icon of={look === "gap" ? "gap" : look in SHAPES ? SHAPES[look]! : (look as Shape)} />
@@ -156,18 +176,13 @@ export function Board({ grid, zoom, range, onRange }: BoardProps) {
             </div>
           ))}
         </div>
-        <div className="cov-below">
-          {focus && grid.rows[focus.row] ? (
-            <Told grid={grid} place={focus} cell={cellAt(focus)} />
-          ) : (
-            <p className="small dim">{t("coverage.how")}</p>
-          )}
-        </div>
         {grid.next !== null && <p className="small dim">{t("coverage.more", { n: grid.sources })}</p>}
       </div>
     </Card>
   );
-}
+});
+
+const isSame = (one: Spot, other: Spot) => one.source === other.source && one.period === other.period;
 
 /** What there is or should be by now. */
 function allOf(row: Grid["rows"][number]): number {
@@ -221,63 +236,6 @@ function Legend({ grid }: { grid: Grid }) {
           {tWord("coverage.state", state)} <b>{num(number)}</b>
         </span>
       ))}
-    </div>
-  );
-}
-
-/** What is known of a cell: outcome, counts, when, and from which job. */
-function Told({ grid, place, cell }: { grid: Grid; place: Place; cell: GridCell | undefined }) {
-  const { t, tWord, num, moment } = useSpeech();
-  const row = grid.rows[place.row]!;
-  const column = grid.columns[place.column]!;
-  const unit = cell?.unit;
-  const job = unit?.active_job ?? unit?.job;
-  const look = lookOf(cell);
-  return (
-    <div className="hover-card">
-      <p>
-        {look === "gap" ? (
-          <span className="st pending">
-            <Icon of="gap" />
-            <span>{tWord("coverage.state", column.over ? "missing" : "future")}</span>
-          </span>
-        ) : (
-          <StatusTag status={look} />
-        )}{" "}
-        <b>
-          {row.source ?? t("coverage.nosource")} · {column.period}
-        </b>
-      </p>
-      {unit ? (
-        <dl className="kv">
-          <div className="kv-row">
-            <dt>{t("coverage.items")}</dt>
-            <dd>
-              {num(unit.items.ok ?? 0)} / {num(unit.items.failed ?? 0)} / {num(unit.items.skipped ?? 0)}
-            </dd>
-          </div>
-          <div className="kv-row">
-            <dt>{t("coverage.changed")}</dt>
-            <dd>{moment(unit.changed_at)}</dd>
-          </div>
-        </dl>
-      ) : cell ? (
-        <p className="soft">
-          {(Object.entries(cell.counts) as [string, number][])
-            .map(([state, n]) => `${num(n)} ${tWord("coverage.state", state).toLowerCase()}`)
-            .join(", ")}
-          {cell.expected !== null && `, ${t("coverage.expected", { n: cell.expected })}`}
-        </p>
-      ) : (
-        <p className="soft">{t(column.over ? "coverage.never" : "coverage.notyet")}</p>
-      )}
-      {job && (
-        <p>
-          <Link to="/jobs/$id" params={{ id: job }}>
-            {t("coverage.open")}
-          </Link>
-        </p>
-      )}
     </div>
   );
 }

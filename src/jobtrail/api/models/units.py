@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
+from jobtrail.job.json_value import canonical, digest
 from jobtrail.job.masking import masked
 from jobtrail.queries.base import ID, Model, masked_text
 from jobtrail.queries.jobs.job_list import ItemCounts, JobLine
@@ -130,6 +131,7 @@ class Plan(Model):
     new_sources: list[str | None]
     units: list[PlannedUnit] = Field(description=f"The first {SHOWN} of those that would be run.")
     arguments: dict[str, Any] = Field(description="By source, what new jobs would be given; secrets are masked.")
+    digest: str = Field(description="Of all units that would be run, and how; a backfill that is given it runs these or none.")
 
 
 class Started(Model):
@@ -187,4 +189,12 @@ def plan(found: BackfillPlan, marked: frozenset[str]) -> Plan:
             for one in chosen[:SHOWN]
         ],
         arguments={source or "": masked(dict(args), marked) for source, args in found.args.items()},
+        digest=plan_digest(found),
     )  # fmt: skip
+
+
+def plan_digest(found: BackfillPlan) -> str:
+    """Identify what a backfill would do: its units, the way each is run, and the arguments of new jobs."""
+    units = [[one.source, one.period.text, one.state, one.way, one.job] for one in found.chosen]
+    args = [[source, dict(given)] for source, given in found.args.items()]
+    return digest(canonical([units, found.selection.order, args]))

@@ -10,6 +10,7 @@ from pydantic import Field
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models import coverage as coverage_models
 from jobtrail.api.models import units as unit_models
+from jobtrail.api.problems import Problem
 from jobtrail.api.requests import WithReason
 from jobtrail.errors import InvalidArguments, NotFound
 from jobtrail.job.masking import left_masked
@@ -65,6 +66,9 @@ class Backfill(Range, WithReason):
     """A range, and how its jobs are started."""
 
     parallel: int = Field(PARALLEL, ge=1, le=MOST_PARALLEL, description="Units at a time.")
+    digest: str | None = Field(
+        None, pattern="^[0-9a-f]{64}$", description="Of the preview: 409 if anything else would be run by now."
+    )
 
 
 def make(desk: Desk) -> APIRouter:
@@ -166,7 +170,13 @@ def _filling(router: APIRouter, desk: Desk) -> None:
     )
     @needs("operator")
     async def start(wanted: Backfill, who: Who, response: Response) -> unit_models.Started:
-        said = {name: value for name, value in wanted.selection().items() if name not in {"parallel", "reason"}}
+        said = {
+            name: value for name, value in wanted.selection().items() if name not in {"parallel", "reason", "digest"}
+        }
+        if wanted.digest is not None:
+            plan = await desk.call(desk.jobs.backfill_plan, wanted.task, **said)
+            if unit_models.plan_digest(plan) != wanted.digest:
+                raise Problem(409, "preview-changed", "what would be run has changed since the preview; look at it again")
         rest = {"parallel": wanted.parallel, "reason": wanted.reason, "actor": who.actor}
         job = await desk.call(desk.jobs.backfill, wanted.task, **said, **rest)
         response.status_code = 201 if job.created else 200
