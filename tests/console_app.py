@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -125,6 +126,12 @@ def publish_prices(ctx: Context, *, shop: str, api_key: str = "") -> dict:
 def call_partner(*, partner: str) -> None:
     """Tell a partner what is new; some of them are never there."""
     raise ConnectionError(f"connection to {partner}.example reset by peer")
+
+
+@jobs.task
+def keep_numbers(*, number: int, ratio: float = 0.5, price: Decimal = Decimal("0"), more: dict | None = None) -> dict:
+    """Give back what was given, to show that it came unchanged."""
+    return {"number": number, "ratio": ratio, "price": str(price), "more": more}
 
 
 @jobs.task

@@ -1,4 +1,5 @@
 /* Asking the server: addresses relative to the page, problems as errors with a sentence for people. */
+import { parse, stringify } from "../lib/exact";
 
 export interface FieldProblem {
   path: string;
@@ -61,7 +62,7 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status === 204) return undefined as T;
   const kind = answer.headers.get("content-type") ?? "";
-  return (kind.includes("json") ? await answer.json() : await answer.text()) as T;
+  return (kind.includes("json") ? parse(await answer.text()) : await answer.text()) as T;
 }
 
 export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
@@ -77,7 +78,7 @@ export function send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: strin
   return ask<T>(address(path), {
     method,
     headers,
-    body: raw ? body : body === undefined ? undefined : JSON.stringify(body),
+    body: raw ? body : body === undefined ? undefined : stringify(body),
   });
 }
 

@@ -1,6 +1,7 @@
 /* News from the server: one socket for this page. What it says goes into what is shown, or has it asked for again. */
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
+import { parse } from "../lib/exact";
 import { value } from "../lib/store";
 import { applied } from "./apply";
 
@@ -120,7 +121,7 @@ function connect(): void {
   socket = made;
   made.onmessage = (event) => {
     heard = Date.now();
-    take(JSON.parse(String(event.data)) as News);
+    take(parse(String(event.data)) as News);
   };
   made.onclose = (event) => {
     if (socket === made) lost(event.code);

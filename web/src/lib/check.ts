@@ -1,5 +1,6 @@
 /* What in an answer does not fit its schema, checked without building code from text (the page's policy forbids that). Pure. */
 import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
+import { isExact, rounded } from "./exact";
 
 export interface Misfit {
   path: string[];
@@ -19,14 +20,26 @@ const ABOVE = new Set([
 ]);
 
 export function misfits(schema: unknown, value: unknown): Misfit[] {
-  const found = new Validator(schema as Schema, "2020-12", false).validate(value).errors;
+  const found = new Validator(withDoubles(schema) as Schema, "2020-12", false).validate(withDoubles(value)).errors;
   const told = found.filter((unit) => !ABOVE.has(unit.keyword));
   const deepest = told.length > 0 ? told : found;
   const seen = new Set<string>();
   return deepest.map(misfit).filter((one) => {
+    if (one.keyword === "multipleOf" && isExact(at(value, one.path))) return false; // of a double nobody can say it
     const key = `${one.path.join("/")}\0${one.message}`;
     return !seen.has(key) && seen.add(key);
   });
+}
+
+/** Exact numbers as the nearest doubles, which is near enough for limits; the server checks them as they are. */
+function withDoubles(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withDoubles);
+  if (typeof value !== "object" || value === null) return rounded(value);
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withDoubles(one)]));
+}
+
+function at(value: unknown, path: string[]): unknown {
+  return path.reduce<unknown>((found, part) => (found as Record<string, unknown> | undefined)?.[part], value);
 }
 
 function misfit(unit: OutputUnit): Misfit {

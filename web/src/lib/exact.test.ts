@@ -23,7 +23,10 @@ test.each([
 });
 
 test("a number that a double keeps is a number, one that it would change is exact and shown as it is written", () => {
-  const found = parse(`{"seconds":1.0,"rows":12,"id":${LARGEST},"text":"${LARGEST} \\" 1e400"}`) as Record<string, unknown>;
+  const found = parse(`{"seconds":1.0,"rows":12,"id":${LARGEST},"text":"${LARGEST} \\" 1e400"}`) as Record<
+    string,
+    unknown
+  >;
   expect([found.seconds, found.rows, found.text]).toEqual([1, 12, `${LARGEST} " 1e400`]);
   expect([isExact(found.id), shown(found.id), rounded(found.id)]).toEqual([true, LARGEST, 2 ** 63]);
   expect(stringify(found)).toContain(`"id":${LARGEST}`);
@@ -50,4 +53,5 @@ test("typed JSON keeps its numbers, and what is no JSON is refused", () => {
   expect(stringify(parseTyped(`{"a": ${GREAT}, "b": 2.0}`))).toBe(`{"a":${GREAT},"b":2.0}`);
   expect(() => parseTyped("{a: 1}")).toThrow(SyntaxError);
   expect(() => parseTyped('{"a": 01}')).toThrow(SyntaxError);
+  expect(() => parseTyped('{"a": 1}, "b": {"c": 2}')).toThrow(SyntaxError);
 });

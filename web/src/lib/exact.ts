@@ -65,6 +65,7 @@ export function parse(text: string): unknown {
 
 /** Read what a person typed as JSON: each number is kept as it is written. */
 export function parseTyped(text: string): unknown {
+  JSON.parse(text); // refuses what is no JSON by itself
   return (parse(`{"args":${text}}`) as { args: unknown }).args;
 }
 

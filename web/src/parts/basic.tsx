@@ -2,6 +2,7 @@
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { useId } from "react";
 import { type Key, useSpeech } from "../i18n";
+import { stringify } from "../lib/exact";
 import { type Shape, shapes } from "./shapes";
 
 export function Icon({ of }: { of: Shape }) {
@@ -131,8 +132,8 @@ export function Rows({ rows }: { rows: [ReactNode, ReactNode][] }) {
 }
 
 export function Json({ value }: { value: unknown }) {
-  const text = typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 1);
-  const flat = JSON.stringify(value);
+  const text = typeof value === "string" ? stringify(value) : stringify(value, 1);
+  const flat = stringify(value);
   const shown = flat === undefined ? "–" : flat.length < 60 ? spaced(flat) : text;
   return <div className="json">{shown}</div>;
 }

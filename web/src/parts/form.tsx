@@ -4,6 +4,7 @@ import {
   type ArrayFieldItemButtonsTemplateProps,
   createErrorHandler,
   type ErrorListProps,
+  type FieldProps,
   type FieldTemplateProps,
   type IconButtonProps,
   type RJSFSchema,
@@ -13,9 +14,10 @@ import {
   type ValidatorType,
   validationDataMerge,
 } from "@rjsf/utils";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { tWord, useSpeech } from "../i18n";
 import { misfits } from "../lib/check";
+import { numberOf, shown, wholeOf } from "../lib/exact";
 import { Note } from "./basic";
 
 function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
@@ -139,6 +141,31 @@ function ItemButtons({
   );
 }
 
+/** A number stays the text that was typed: a browser's own number field would round it. */
+function NumberField(props: FieldProps) {
+  const { formData, onChange, schema, registry, uiSchema } = props;
+  const StringField = registry.fields.StringField!;
+  const [typed, setTyped] = useState<string>();
+  const read = schema.type === "integer" ? wholeOf : numberOf;
+  const changed: FieldProps["onChange"] = (value, ...rest) => {
+    if (typeof value !== "string") return onChange(value, ...rest);
+    setTyped(value);
+    onChange(value.trim() === "" ? undefined : (read(value) ?? value), ...rest);
+  };
+  const isTyped = typed !== undefined && (read(typed) ?? typed) === formData;
+  const options = { ...(uiSchema?.["ui:options"] as object | undefined), inputType: "text" };
+  return (
+    <StringField
+      {...props}
+      formData={isTyped ? typed : shown(formData)}
+      uiSchema={{ ...uiSchema, "ui:options": options }}
+      onChange={changed}
+    />
+  );
+}
+
+const fields = { NumberField };
+
 const templates = {
   FieldTemplate: Field,
   ErrorListTemplate: ErrorList,
@@ -174,6 +201,7 @@ export default function SchemaForm({ id, schema, value, onChange, onSubmit, chil
       formData={value}
       validator={validator}
       templates={templates}
+      fields={fields}
       showErrorList="top"
       noHtml5Validate
       onChange={(event) => onChange(event.formData)}

@@ -6,6 +6,7 @@ import { inPath, post, send } from "../api/client";
 import { useFresh, useLook } from "../api/queries";
 import type { RuleShape, ScheduleShape, TaskList } from "../api/types";
 import { useSpeech } from "../i18n";
+import { parseTyped, stringify } from "../lib/exact";
 import { Note } from "./basic";
 import { ActionDialog } from "./dialog";
 
@@ -31,7 +32,7 @@ function fieldsOf(one: ScheduleShape | undefined): Fields {
     tz: one?.zone ?? "",
     source: text("source"),
     period: text("period"),
-    args: known.args ? JSON.stringify(known.args) : "{}",
+    args: known.args ? stringify(known.args) : "{}",
     overlap: text("overlap"),
     catch_up: text("catch_up"),
   };
@@ -151,7 +152,7 @@ function Means({ found, problem }: { found: RuleShape | undefined; problem: unkn
 
 function badJson(text: string): boolean {
   try {
-    const found: unknown = JSON.parse(text || "{}");
+    const found = parseTyped(text || "{}");
     return typeof found !== "object" || found === null || Array.isArray(found);
   } catch {
     return true;
@@ -161,7 +162,7 @@ function badJson(text: string): boolean {
 function whole(fields: Fields): Record<string, unknown> {
   const found: Record<string, unknown> = { name: fields.name.trim(), task: fields.task, rule: fields.rule.trim() };
   for (const key of ["tz", "source", "period"] as const) if (fields[key].trim()) found[key] = fields[key].trim();
-  const args = JSON.parse(fields.args || "{}") as Record<string, unknown>;
+  const args = parseTyped(fields.args || "{}") as Record<string, unknown>;
   if (Object.keys(args).length > 0) found.args = args;
   return found;
 }
@@ -171,6 +172,6 @@ function changes(before: Fields, now: Fields): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const key of ["rule", "tz", "source", "period"] as const)
     if (before[key] !== now[key]) found[key] = now[key].trim() || null;
-  if (before.args !== now.args) found.args = JSON.parse(now.args || "{}");
+  if (before.args !== now.args) found.args = parseTyped(now.args || "{}");
   return found;
 }
