@@ -23,7 +23,7 @@ import warm
 from services import database_name
 from trails import until
 
-from jobtrail.cli.demo.demo import shipped_data
+from jobtrail.cli.operate.demo import part
 
 ITEMS = {
     "sync_weather": {"ok": 26_109, "failed": 6, "skipped": 0},
@@ -83,7 +83,7 @@ def assert_right(told: dict[str, Any]) -> None:
 def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data with two days of each month, one month of EWR, and every reading that the strict rule refuses."""
     copy = tmp_path_factory.mktemp("small") / "data"
-    shutil.copytree(shipped_data(), copy)
+    shutil.copytree(part("demo.place").shipped_data(), copy)
     alter(copy / "weather.csv.gz", lambda rows: [row for row in rows if kept(row) or refused(row)])
     return copy
 
@@ -157,7 +157,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[
     ):
         assert reason in shown[1]
 
-    there = {"JOBTRAIL_DEMO_DIR": str(folder), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
+    there = {"JOBTRAIL_DEMO_DIR": str(folder), "JOBTRAIL_APP": "jobtrail.cli.operate.demo:app"}
     listed = jobtrail("list", "status:partial", "--json", **there)
     assert listed.returncode == 0, listed.stderr
     assert listed.stdout.count('"partial"') >= 7
@@ -179,7 +179,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[
 
 def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path, small_data: Path) -> None:
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
-    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.demo.demo:app"}
+    there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.operate.demo:app"}
     command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--data", str(small_data), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=known | {"PYTHONUNBUFFERED": "1"})
     try:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from jobtrail.cli.demo.demo import flights, shipped_data
+from jobtrail.cli.operate.demo import flights, part
 from jobtrail.testing import drain
 
 AIRPORTS = ("EWR", "JFK", "LGA")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 def app(url, tmp_path):
-    made = flights().make_app(url, tmp_path / "warehouse.db", shipped_data())
+    made = flights().make_app(url, tmp_path / "warehouse.db", part("demo.place").shipped_data())
     yield made
     made.state.warehouse.close()
     made.close()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobtrail.cli.demo.demo import flights, shipped_data
+from jobtrail.cli.operate.demo import flights, part
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.model import Status
 from jobtrail.testing import MovableClock, drain
@@ -15,7 +15,7 @@ from jobtrail.testing import MovableClock, drain
 @pytest.fixture
 def app(sqlite_url, tmp_path, monkeypatch):
     clock = MovableClock(datetime(2013, 3, 1, tzinfo=UTC))
-    made = flights().make_app(sqlite_url, tmp_path / "warehouse.db", shipped_data())
+    made = flights().make_app(sqlite_url, tmp_path / "warehouse.db", part("demo.place").shipped_data())
     made.store.database.clock = clock
     made.moved = clock
     yield made

@@ -1,14 +1,22 @@
-"""``jobtrail demo``: hands over to the demonstration."""
+"""``jobtrail demo``: find the example package ``flights`` and run its demonstration."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import importlib.util
+import sys
 from pathlib import Path
-from typing import Annotated
+from types import ModuleType
+from typing import Annotated, Any
 
 import typer
 
 from jobtrail.cli.command import WORKING, command
 from jobtrail.cli.session import Session
+
+PACKAGE = "jobtrail_examples.flights"  # in a wheel
+IN_CHECKOUT = "jobtrail_flights_example"
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -25,6 +33,48 @@ def demo(
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")] = 8765,
 ) -> int:
     """See it work: load real data with real jobs, correct it, run again what failed; then look at it in the console."""
-    from jobtrail.cli.demo.demo import run_demo
+    code: int = part("demo.run").run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
+    return code
 
-    return run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
+
+def part(name: str) -> ModuleType:
+    """Return a module of the example package.
+
+    Raises:
+        UsageError: if this installation has no examples.
+    """
+    return importlib.import_module(f"{flights().__name__}.{name}")
+
+
+def flights() -> ModuleType:
+    """Return the example package: ``examples/flights`` of a source checkout, else the one installed with jobtrail.
+
+    The checkout comes first, because an editable installation contains an old copy.
+
+    Raises:
+        UsageError: if this installation has no examples.
+    """
+    from jobtrail.errors import UsageError
+
+    if IN_CHECKOUT in sys.modules:
+        return sys.modules[IN_CHECKOUT]
+    start = Path(__file__).resolve().parents[4] / "examples" / "flights" / "__init__.py"
+    if not start.is_file():
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(PACKAGE)
+    spec = importlib.util.spec_from_file_location(IN_CHECKOUT, start, submodule_search_locations=[str(start.parent)])
+    if not start.is_file() or spec is None or spec.loader is None:
+        message = "the example 'flights' did not come with this installation of jobtrail"
+        raise UsageError(message)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[IN_CHECKOUT] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def __getattr__(name: str) -> Any:
+    """Return the application of the last demonstration, for ``--app jobtrail.cli.operate.demo:app``."""
+    if name == "app":
+        return part("demo.place").last_app()
+    message = f"module '{__name__}' has no attribute '{name}'"
+    raise AttributeError(message)

@@ -12,6 +12,9 @@ from rich.text import Text
 from jobtrail.errors import ResultTimeout
 from jobtrail.job.model import FINAL, WAITING_FOR_A_PERSON, Status
 
+from ..source import rows_of
+from ..tasks import FILES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from jobtrail.app import JobTrail
     from jobtrail.commands.job_handle import Job
 
-    from .demo import Place
+    from .place import Place
 
 TABLE = "planes"
 REGISTRY, LESSOR = "files/registry", "files/lessor"
@@ -73,10 +76,7 @@ def leave_waiting(jobs: JobTrail, place: Place) -> Job:
 
 
 def _rows(place: Place) -> list[dict[str, str]]:
-    from .demo import flights
-
-    rows: list[dict[str, str]] = flights().rows_of(place.data / flights().FILES[TABLE].file)
-    return rows
+    return list(rows_of(place.data / FILES[TABLE].file))
 
 
 def _submit(

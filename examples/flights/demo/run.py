@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
-import importlib
-import importlib.util
 import json
-import os
 import shlex
 import signal
-import sys
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
@@ -26,21 +21,22 @@ from rich.text import Text
 from jobtrail.errors import UsageError
 from jobtrail.job.model import Status
 
+from ..source import WEATHER, months_of
+from ..tasks import FILES, QUEUE
 from .live import address_of, can_serve, open_address, serve
+from .place import FOLDER_VARIABLE, Place, default_folder
 from .question import ask_and_answer, leave_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import ModuleType
+    from pathlib import Path
 
     from jobtrail.app import JobTrail
     from jobtrail.cli.session import Session
     from jobtrail.commands.job_handle import Job
     from jobtrail.commands.task_handle import BoundTask
 
-FOLDER_VARIABLE = "JOBTRAIL_DEMO_DIR"
-SETTINGS = "demo.json"
-APP = "jobtrail.cli.demo.demo:app"
+APP = "jobtrail.cli.operate.demo:app"
 WAIT_AT_MOST = 120.0  # seconds for a job that another process runs
 COLOURS = {Status.COMPLETED: "green", Status.PARTIAL: "yellow", Status.FAILED: "red"}
 REASONS_SHOWN = 12
@@ -59,127 +55,6 @@ class Report:
     rerun: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a demonstration lives: its folder, its input, the database of its jobs."""
-
-    folder: Path
-    data: Path
-    database: str
-
-    @classmethod
-    def prepared(cls, folder: Path | None, data: Path | None, database: str | None) -> Place:
-        """Make the folder and remember there what it works with, for the commands typed afterwards.
-
-        Raises: UsageError when the folder cannot be made or the input is not as it should be.
-        """
-        where = (folder or default_folder()).absolute()
-        source = (data or shipped_data()).absolute()
-        check_data(source)
-        place = cls(where, source, database or f"sqlite:///{where.as_posix()}/jobs.db")
-        try:
-            where.mkdir(parents=True, exist_ok=True)
-            place._remember()
-        except OSError as error:
-            message = f"the folder {where} cannot be used: {error.strerror or error}"
-            raise UsageError(message) from None
-        return place
-
-    @classmethod
-    def remembered(cls, folder: Path) -> Place:
-        """The place that an earlier ``jobtrail demo`` has prepared.
-
-        Raises: UsageError when there was none.
-        """
-        try:
-            kept = json.loads((folder / SETTINGS).read_text("utf-8"))
-            return cls(folder, Path(kept["data"]), kept["database"])
-        except (OSError, ValueError, KeyError, TypeError):
-            message = f"there is no demonstration in {folder}; run 'jobtrail demo' first, or set {FOLDER_VARIABLE}"
-            raise UsageError(message) from None
-
-    def _remember(self) -> None:
-        # The address may hold a password, so the file is readable by its owner only.
-        kept = json.dumps({"data": str(self.data), "database": self.database})
-        handle = os.open(self.folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(kept)
-
-    def app(self) -> JobTrail:
-        """The application over this place."""
-        made: JobTrail = flights().make_app(self.database, self.folder / "warehouse.db", self.data)
-        return made
-
-
-def __getattr__(name: str) -> Any:
-    """``jobtrail --app jobtrail.cli.demo.demo:app``: the application of the last demonstration (or JOBTRAIL_DEMO_DIR's)."""
-    if name == "app":
-        return Place.remembered(Path(os.environ.get(FOLDER_VARIABLE) or default_folder()).absolute()).app()
-    message = f"module '{__name__}' has no attribute '{name}'"
-    raise AttributeError(message)
-
-
-# -- where things are --------------------------------------------------------------------------------
-
-
-def flights() -> ModuleType:
-    """The example package: ``examples/flights`` of a source checkout, else what was installed beside jobtrail.
-
-    An editable installation has a copy of its day beside it, which is not what stands in the checkout now.
-
-    Raises: UsageError when this installation came without the examples.
-    """
-    name = "jobtrail_flights_example"
-    if name in sys.modules:
-        return sys.modules[name]
-    start = Path(__file__).resolve().parents[3] / "examples" / "flights" / "__init__.py"
-    if not start.is_file():
-        with contextlib.suppress(ModuleNotFoundError):
-            return importlib.import_module("jobtrail_examples.flights")
-    spec = importlib.util.spec_from_file_location(name, start, submodule_search_locations=[str(start.parent)])
-    if not start.is_file() or spec is None or spec.loader is None:
-        message = "the example 'flights' did not come with this installation of jobtrail"
-        raise UsageError(message)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def shipped_data() -> Path:
-    """The data that comes with the example."""
-    return Path(flights().__file__ or "").parent / "data"
-
-
-def default_folder() -> Path:
-    """A folder of the demonstration's own in the user's cache."""
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "jobtrail" / "demo"
-
-
-def check_data(data: Path) -> None:
-    """Raise UsageError with one sentence unless the four files are there with the columns that are read."""
-    for name, columns in flights().COLUMNS.items():
-        try:
-            with flights().open_text(data / name) as file:
-                header = next(csv.reader(file), [])
-        except FileNotFoundError:
-            message = f"there is no {name} in {data}; the folder must hold {', '.join(flights().COLUMNS)}"
-            raise UsageError(message) from None
-        except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-            message = f"{data / name} cannot be read: {getattr(error, 'strerror', None) or error}"
-            raise UsageError(message) from None
-        missing = [column for column in columns if column not in header]
-        if missing:
-            message = f"{data / name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
-            raise UsageError(message)
 
 
 # -- the demonstration -------------------------------------------------------------------------------
@@ -251,7 +126,7 @@ class Demo:
         found: list[tuple[BoundTask, dict[str, Any]]] = []
         for airport, period in self._months():
             found.append((weather.using(source=f"weather/{airport}", period=period, **options), {"airport": airport}))
-        for table, kind in flights().FILES.items():
+        for table, kind in FILES.items():
             path = self.place.data / kind.file
             found.append((file.using(source=f"files/{table}", file=path, **options), {"table": table}))
         return found
@@ -263,9 +138,9 @@ class Demo:
     def _months(self) -> Iterable[tuple[str, str]]:
         """Every airport with every month from the first to the last one: a month that is missing is to be seen."""
         try:
-            by_airport = flights().months_of(self.place.data / flights().WEATHER)
+            by_airport = months_of(self.place.data / WEATHER)
         except (OSError, EOFError, ValueError, IndexError, csv.Error) as error:
-            message = f"{self.place.data / flights().WEATHER} cannot be read: {error}"
+            message = f"{self.place.data / WEATHER} cannot be read: {error}"
             raise UsageError(message) from None
         numbers = [year * 12 + month - 1 for months in by_airport.values() for year, month in months]
         for airport in sorted(by_airport):
@@ -421,7 +296,7 @@ def _tell_commands(place: Place, console: Console, waits: Job | None) -> None:
         tell(f"  jobtrail questions\n  jobtrail answer {waits.id[-8:]}")
         tell("\nA worker goes on here and runs what you submit and what you answer. Ctrl-C ends it.")
     else:
-        tell(f"  jobtrail worker --queues {flights().QUEUE} --burst")
+        tell(f"  jobtrail worker --queues {QUEUE} --burst")
 
 
 def _tell_address(console: Console, address: str | None, token: str | None, *, once: bool) -> None:
@@ -438,7 +313,7 @@ def work(jobs: JobTrail, *, burst: bool = False) -> bool:
 
     True when it was such a signal.
     """
-    worker = jobs.worker(queues=[flights().QUEUE])
+    worker = jobs.worker(queues=[QUEUE])
     stopped = False
 
     def stop() -> None:

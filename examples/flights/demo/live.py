@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import JobTrailError, UsageError
 
+from ..tasks import QUEUE
+
 if TYPE_CHECKING:
     from socket import socket
 
@@ -67,9 +69,7 @@ class Flow:
 
     @property
     def _queue(self) -> str:
-        from .demo import flights
-
-        return str(flights().QUEUE)
+        return QUEUE
 
 
 def sync_radar(airport: str) -> None:
@@ -82,11 +82,9 @@ def serve(session: Session, jobs: JobTrail, units: list[tuple[str, str]], listen
     """Serve console and API with a worker beside them until Ctrl-C or SIGTERM; the exit code."""
     from jobtrail.cli.operate.serve import _serve
 
-    from .demo import flights
-
     jobs.task(name="sync_radar", kind="sync")(sync_radar)
     jobs.state.pace = PACE
-    worker = jobs.worker(queues=[flights().QUEUE, "default"], beat="thread")
+    worker = jobs.worker(queues=[QUEUE, "default"], beat="thread")
     app: Any = jobs.asgi(local=local, allowed_hosts=() if local else ("*",))
     flow = Flow(jobs, units)
     flow.start()
