@@ -1,14 +1,21 @@
-"""Settings: one frozen value with every number that an application may change, and where it comes from."""
+"""Settings: one frozen value with every number that an application may change, and its defaults.
+
+The environment wins over `jobtrail.toml`, that over the keywords of `JobTrail`, those over the defaults here.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from jobtrail.messages import Message
 
 from .errors import InvalidOption
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings
 
 DEFAULT_URL = "sqlite:///jobs.db"
 ENVIRONMENT = "JOBTRAIL_"
@@ -16,14 +23,14 @@ ENVIRONMENT = "JOBTRAIL_"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Defaults of DESIGN §8; times in seconds, sizes in bytes.
+    """All settings with their defaults: the only place of each. Times in seconds, sizes in bytes, retention in days.
 
-    slots: bodies a worker runs at once. poll_interval: how long a worker sleeps at most.
-    keep_completed and so on: days after which upkeep removes ended jobs; None keeps them for ever.
+    slots: jobs that a worker runs at once. poll_interval: longest sleep of a worker.
+    keep_completed and so on: days after which ended jobs are removed; None keeps them for ever.
     end_blocked: the beat process ends a worker whose event loop is blocked past a running job's own deadline.
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
-    upload_folder: where files are kept that are handed over for jobs; None is a folder beside a SQLite database.
-    input_roots: folders of the server below which a job may be given a file over the network.
+    upload_folder: folder of uploaded files; None is a folder beside a SQLite database.
+    input_roots: folders of the server below which the API accepts a file for a job.
     """
 
     slots: int = 20
@@ -56,9 +63,10 @@ class Settings:
     migrate: bool | None = None
 
     def with_values(self, **values: Any) -> Settings:
-        """A copy with some values changed.
+        """Return a copy with some values changed.
 
-        Raises: InvalidOption for a name that there is not, or a number that cannot be.
+        Raises:
+            InvalidOption: if there is no such setting, or a value is not valid.
         """
         known = {f.name for f in fields(self)}
         for name, value in list(values.items()):
@@ -109,29 +117,54 @@ def _check(name: str, value: Any) -> None:
 
 
 def database_url(given: str | None) -> str:
-    """The address of the database: as given, or from JOBTRAIL_URL, or a file in the working directory."""
+    """Return the address of the database: as given, from JOBTRAIL_URL, or `jobs.db` in the working directory."""
     return given or os.environ.get("JOBTRAIL_URL") or DEFAULT_URL
 
 
-def from_environment(base: Settings) -> Settings:
-    """Settings from JOBTRAIL_… variables (JOBTRAIL_SLOTS=50), on top of ``base``."""
-    values: dict[str, Any] = {}
-    for f in fields(base):
-        text = os.environ.get(ENVIRONMENT + f.name.upper())
-        if text is not None:
-            values[f.name] = _parse(f.name, text, getattr(base, f.name))
-    return base.with_values(**values) if values else base
+def from_environment() -> dict[str, Any]:
+    """Return the settings that JOBTRAIL_… variables set (``JOBTRAIL_SLOTS=50``), each of its own type.
 
+    pydantic-settings reads them; it is imported only where there is such a variable.
 
-def _parse(name: str, text: str, default: Any) -> Any:
-    if name in _PATHS:
-        return text if name == "upload_folder" else tuple(text.split(os.pathsep))
+    Raises:
+        InvalidOption: if a text cannot be read as the type of its setting.
+    """
+    given = {f.name: f for f in fields(Settings) if variable_of(f.name) in os.environ}
+    if not given:
+        return {}
+    from pydantic import ValidationError
+
     try:
-        if name in {"migrate", "end_blocked"}:
-            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
-        return int(text) if isinstance(default, int) else float(text)
-    except (ValueError, KeyError):
-        message = Message(
-            "config.bad-variable", text=text, variable=f"{ENVIRONMENT}{name.upper()}", type=type(default).__name__
-        )
+        found = _environment_model()()
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        variable = variable_of(name)
+        message = Message("config.bad-variable", text=os.environ[variable], variable=variable, type=given[name].type)
         raise InvalidOption(message) from None
+    return found.model_dump(exclude_unset=True)
+
+
+def variable_of(setting: str) -> str:
+    """Return the name of the variable that sets a setting."""
+    return ENVIRONMENT + setting.upper()
+
+
+@functools.cache
+def _environment_model() -> type[BaseSettings]:
+    """Return the pydantic-settings model of `Settings`: its fields and types, read from variables alone."""
+    from pydantic import BeforeValidator, create_model
+    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+    class Environment(BaseSettings):
+        """Variables; "none" is None, and several paths are separated as in PATH."""
+
+        model_config = SettingsConfigDict(env_prefix=ENVIRONMENT, env_parse_none_str="none", validate_default=False)
+
+    types: dict[str, Any] = get_type_hints(Settings)
+    types["input_roots"] = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_paths)]
+    definitions: Any = {name: (kind, None) for name, kind in types.items()}
+    return create_model("Environment", __base__=Environment, **definitions)
+
+
+def _split_paths(text: str) -> tuple[str, ...]:
+    return tuple(text.split(os.pathsep))

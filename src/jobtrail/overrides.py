@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobtrail.messages import Message
 
+from . import config as _config
 from .errors import InvalidOption
 from .job.items import FailedItemsLimit
 from .job.retry import Retry
@@ -71,9 +72,10 @@ class Overrides:
     _owners: dict[str, str] = field(default_factory=dict)
 
     def settings(self, base: Settings) -> Settings:
-        """The settings with those of the file over them.
+        """Return the settings with those of the file over them, and those of the environment over both.
 
-        Raises: InvalidOption naming file and key.
+        Raises:
+            InvalidOption: if a value is not valid, naming file and key, or the variable.
         """
         for name, one in self.values.items():
             value = None if one.value == NOTHING else one.value
@@ -157,6 +159,8 @@ def read(config: str | os.PathLike[str] | None = "auto") -> Overrides:
             if by_variable
             else Message("config.named-by-argument", path=named),
         )
+    values = _config.from_environment()
+    found.values |= {name: Given(value, _config.variable_of(name)) for name, value in values.items()}
     _read_variables(found)
     for given in (*found.tasks.values(), *found.variables.values()):
         _check(given)

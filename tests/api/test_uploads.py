@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from api_app import problem
 
+from jobtrail import JobTrail
 from jobtrail.commands import uploads
-from jobtrail.config import Settings, from_environment
+from jobtrail.config import Settings
 from jobtrail.errors import InvalidFile, InvalidOption
 from jobtrail.testing import drain
 
@@ -196,7 +197,7 @@ def test_where_files_may_lie_is_a_setting(monkeypatch, tmp_path):
     assert (base.upload_folder, base.input_roots) == (str(tmp_path), (str(tmp_path), "incoming"))
     monkeypatch.setenv("JOBTRAIL_UPLOAD_FOLDER", "/srv/up")
     monkeypatch.setenv("JOBTRAIL_INPUT_ROOTS", os.pathsep.join(["/a", "/b"]))
-    told = from_environment(base)
+    told = JobTrail(f"sqlite:///{tmp_path}/jobs.db", upload_folder=tmp_path).settings
     assert (told.upload_folder, told.input_roots) == ("/srv/up", ("/a", "/b"))
     for wrong in ({"upload_folder": 3}, {"upload_folder": ["/a"]}, {"input_roots": 3}, {"input_roots": [""]}, {"upload_limit": 0}):
         with pytest.raises(InvalidOption):

@@ -456,10 +456,8 @@ def test_an_outage_leaves_nothing_out(jobs, make, monkeypatch):
 APP = """
     import asyncio, os, sys, time
     from jobtrail import Context, JobTrail
-    from jobtrail.config import Settings, from_environment
 
     jobs = JobTrail(sys.argv[1])
-    jobs.settings = jobs.service.settings = from_environment(Settings())
 
     def say(word):
         with open(sys.argv[2], "a") as file:

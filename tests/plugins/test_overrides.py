@@ -338,3 +338,33 @@ def test_a_process_of_its_own_goes_by_the_policy_from_outside(toml, make_jobs, i
     assert (good.result(), bad.refresh().status, bad.attempt) == (2, "failed", 1)
     (after,) = jobs.find("task:weather.after")
     assert after.result() == 2
+
+
+# -- one precedence ----------------------------------------------------------------------------------
+
+
+def test_the_environment_wins_over_the_file_that_over_the_program_and_that_over_the_default(toml, lonely, monkeypatch):
+    """In a program as in a command: the variable had been read by commands alone."""
+    path = toml("[settings]\nslots = 3\npoll_interval = 0.5")
+    monkeypatch.setenv("JOBTRAIL_SLOTS", "4")
+    settings = JobTrail(lonely, config=path, slots=2, poll_interval=0.2, flush_interval=0.1).settings
+    assert (settings.slots, settings.poll_interval, settings.flush_interval, settings.beat_interval) == (4, 0.5, 0.1, 5.0)
+    assert JobTrail(lonely, config=None, slots=2).settings.slots == 2
+
+
+def test_a_variable_is_read_as_its_settings_type(lonely, monkeypatch):
+    for name, text in (("KEEP_COMPLETED", "none"), ("KEEP_FAILED", "7.5"), ("END_BLOCKED", "yes"), ("MIGRATE", "false")):
+        monkeypatch.setenv(f"JOBTRAIL_{name}", text)
+    settings = JobTrail(lonely).settings
+    assert (settings.keep_completed, settings.keep_failed, settings.end_blocked, settings.migrate) == (None, 7.5, True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("many", "JOBTRAIL_SLOTS has the value 'many', which is not of type int"), ("0", "JOBTRAIL_SLOTS: the setting slots must be")],
+)
+def test_a_wrong_variable_is_refused_by_name(lonely, monkeypatch, text, words):
+    monkeypatch.setenv("JOBTRAIL_SLOTS", text)
+    with pytest.raises(InvalidOption) as refused:
+        JobTrail(lonely)
+    assert words in str(refused.value)

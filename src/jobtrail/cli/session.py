@@ -75,11 +75,8 @@ class Session:
 
         Raises: UsageError where it is not said, or there is none; NotFound where the database file is missing.
         """
-        from jobtrail.config import from_environment
-
         if self._opened is None:
-            self._opened = jobs = self._load(tasks=tasks)
-            jobs.settings = jobs.service.settings = from_environment(jobs.settings)
+            self._opened = self._load(tasks=tasks)
             if not creates:
                 _check_there(self._opened)
         return self._opened
