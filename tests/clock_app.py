@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from jobtrail import JobTrail
-from jobtrail.schedules.rules.rules import calendar
+from jobtrail.schedules.rules.rules import calendar_interval
 
 jobs = JobTrail(os.environ.get("CLOCK_URL", "sqlite:///clock.db"), poll_interval=0.2, graceful_shutdown_timeout=2)
 MANY = 1000
 RULES = (
     "every 1 second", "every 2 seconds", "every 5 seconds", "* * * * * *", "every 1 minute", "*/5 * * * *",
-    "every 90 minutes", "0 3 * * *", "0 0 * * 1", calendar(months=1, hour=3),
+    "every 90 minutes", "0 3 * * *", "0 0 * * 1", calendar_interval(months=1, hour=3),
 )  # fmt: skip
 
 

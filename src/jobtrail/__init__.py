@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .job.retry import Exponential, Retry
     from .plugins.plugin import Plugin
     from .runtime.context import AsyncContext, Context
-    from .schedules.rules.rules import at, calendar, cron, every
+    from .schedules.rules.rules import at, calendar_interval, cron, every
     from .worker.middleware import Middleware
 
 __version__ = "0.1.0"
@@ -95,7 +95,7 @@ _HOMES = {
     ".job.period": ("Period",),
     ".job.retry": ("Exponential", "Retry"),
     ".plugins.plugin": ("Plugin",),
-    ".schedules.rules.rules": ("at", "calendar", "cron", "every"),
+    ".schedules.rules.rules": ("at", "calendar_interval", "cron", "every"),
     ".worker.middleware": ("Middleware",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -148,7 +148,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "at",
-    "calendar",
+    "calendar_interval",
     "cron",
     "every",
 ]

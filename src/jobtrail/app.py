@@ -169,7 +169,7 @@ class JobTrail:
 
         Args:
             rule: Cron text ("0 3 * * *"), "every 5 minutes", a timedelta, a datetime, or the result of `every`, `at`, `cron`
-                or `calendar`.
+                or `calendar_interval`.
             tz: Time zone of the rule; default: UTC.
             name: Name of the schedule; default: the name of the task.
             **options: Options of the schedule: ``args``, ``source``, ``period``, ``catch_up``, ``overlap``, ….

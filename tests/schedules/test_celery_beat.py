@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule
 from jobtrail.schedules.rules.celery_beat import read_beat_schedule
-from jobtrail.schedules.rules.rules import At, Cron, Every, calendar, every
+from jobtrail.schedules.rules.rules import At, Cron, Every, calendar_interval, every
 
 MOSCOW = "Europe/Moscow"
 
@@ -129,7 +129,7 @@ def test_what_celery_would_run_next(minute, hour, day, month, weekday):
         (timedelta(hours=2), every(hours=2, tz=MOSCOW)),
         (schedule(timedelta(minutes=5)), every(minutes=5, tz=MOSCOW)),
         (schedule(run_every=10), every(seconds=10, tz=MOSCOW)),
-        (schedule(timedelta(days=2), relative=True), calendar(days=2, start=date(2000, 1, 1), tz=MOSCOW)),
+        (schedule(timedelta(days=2), relative=True), calendar_interval(days=2, start=date(2000, 1, 1), tz=MOSCOW)),
         (SimpleNamespace(clocked_time=datetime(2030, 1, 1, tzinfo=UTC)), At(datetime(2030, 1, 1, tzinfo=UTC), "UTC")),
     ],
 )

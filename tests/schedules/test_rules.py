@@ -16,7 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule, UsageError
-from jobtrail.schedules.rules.rules import At, Cron, Every, Rule, at, calendar, cron, every, jittered, parse_rule
+from jobtrail.schedules.rules.rules import (
+    At,
+    Cron,
+    Every,
+    Rule,
+    at,
+    calendar_interval,
+    cron,
+    every,
+    jittered,
+    parse_rule,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -151,7 +162,7 @@ def test_c66_the_zone_of_the_host_does_not_matter():
         "from jobtrail.schedules.rules.rules import *\n"
         "start = datetime(2026, 3, 27, tzinfo=UTC)\n"
         "for rule in (cron('30 2 * * *', 'Asia/Almaty'), cron('*/45 * * * *', 'Europe/Berlin'),\n"
-        "             calendar(days=1, hour=2, start=start.date(), tz='Europe/Berlin'), every(hours=5, start=start)):\n"
+        "             calendar_interval(days=1, hour=2, start=start.date(), tz='Europe/Berlin'), every(hours=5, start=start)):\n"
         "    print(*rule.between(start, start + timedelta(days=4)))\n"
     )
     told = {
@@ -197,7 +208,7 @@ def test_an_interval_counts_from_its_start():
     assert rule.next_after(utc(2027, 1, 1)) == utc(2027, 1, 1, 0, 2)
 
 
-@pytest.mark.parametrize("rule", [every(hours=1), calendar(days=1)])
+@pytest.mark.parametrize("rule", [every(hours=1), calendar_interval(days=1)])
 def test_without_a_start_it_is_anchored_once(rule):
     with pytest.raises(InvalidSchedule, match="anchored"):
         rule.next_after(START)
@@ -208,7 +219,7 @@ def test_without_a_start_it_is_anchored_once(rule):
 
 
 def test_the_day_of_an_anchor_is_that_of_the_zone():
-    rule = calendar(days=2, hour=9, tz="Asia/Almaty").anchored(utc(2026, 5, 4, 23))
+    rule = calendar_interval(days=2, hour=9, tz="Asia/Almaty").anchored(utc(2026, 5, 4, 23))
     assert rule.start == date(2026, 5, 5)
     assert rule.next_after(utc(2026, 5, 4, 23)) == utc(2026, 5, 5, 4)
 
@@ -216,11 +227,11 @@ def test_the_day_of_an_anchor_is_that_of_the_zone():
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        (calendar(months=1, start=date(2026, 1, 31)), ["01-31", "02-28", "03-31", "04-30", "05-31"]),
-        (calendar(months=3, start=date(2026, 1, 29)), ["01-29", "04-29", "07-29", "10-29"]),
-        (calendar(weeks=2, start=date(2026, 1, 5)), ["01-05", "01-19", "02-02"]),
-        (calendar(days=10, start=date(2026, 1, 25)), ["01-25", "02-04", "02-14"]),
-        (calendar(months=1, days=1, start=date(2026, 1, 31)), ["01-31", "03-01", "04-02", "05-03"]),
+        (calendar_interval(months=1, start=date(2026, 1, 31)), ["01-31", "02-28", "03-31", "04-30", "05-31"]),
+        (calendar_interval(months=3, start=date(2026, 1, 29)), ["01-29", "04-29", "07-29", "10-29"]),
+        (calendar_interval(weeks=2, start=date(2026, 1, 5)), ["01-05", "01-19", "02-02"]),
+        (calendar_interval(days=10, start=date(2026, 1, 25)), ["01-25", "02-04", "02-14"]),
+        (calendar_interval(months=1, days=1, start=date(2026, 1, 31)), ["01-31", "03-01", "04-02", "05-03"]),
     ],
 )
 def test_calendar_steps(rule, expected):
@@ -229,7 +240,7 @@ def test_calendar_steps(rule, expected):
 
 
 def test_a_leap_day_is_kept_for_the_years_that_have_it():
-    rule = calendar(years=1, hour=6, start=date(2024, 2, 29))
+    rule = calendar_interval(years=1, hour=6, start=date(2024, 2, 29))
     assert [f"{m:%Y-%m-%d}" for m in rule.between(START, utc(2029, 1, 1))] == ["2026-02-28", "2027-02-28", "2028-02-29"]
 
 
@@ -243,7 +254,7 @@ def test_a_leap_day_is_kept_for_the_years_that_have_it():
     st.sampled_from(["UTC", "Europe/Berlin", "Pacific/Apia", "America/Sao_Paulo", "Australia/Lord_Howe"]),
 )
 def test_a_calendar_finds_the_first_of_all_its_moments(months, days, start, number, away, zone):
-    rule = calendar(months=months, days=days or 1, hour=2, minute=15, start=start, tz=zone)
+    rule = calendar_interval(months=months, days=days or 1, hour=2, minute=15, start=start, tz=zone)
     all_of_them = [rule._moment(k, ZoneInfo(zone)) for k in range(number + 45)]
     moment = all_of_them[number] + away
     assert rule.next_after(moment) == next(one for one in all_of_them if one > moment)
@@ -273,14 +284,14 @@ def test_a_date_comes_once():
         (lambda: every(minutes=5, start=date(2026, 1, 1)), "start of an interval"),
         (lambda: at(datetime(2026, 1, 1)), "with a zone"),
         (lambda: at("tomorrow"), "with a zone"),
-        (lambda: calendar(), "at least one day"),
-        (lambda: calendar(days=-1), "days="),
-        (lambda: calendar(days=1.5), "days="),
-        (lambda: calendar(days=1, hour=24), "no time of day"),
-        (lambda: calendar(days=1, minute=60), "no time of day"),
-        (lambda: calendar(days=1, start=START), "is a date"),
-        (lambda: calendar(days=1, start="2026-01-01"), "is a date"),
-        (lambda: calendar(years=1001), "thousand years"),
+        (lambda: calendar_interval(), "at least one day"),
+        (lambda: calendar_interval(days=-1), "days="),
+        (lambda: calendar_interval(days=1.5), "days="),
+        (lambda: calendar_interval(days=1, hour=24), "no time of day"),
+        (lambda: calendar_interval(days=1, minute=60), "no time of day"),
+        (lambda: calendar_interval(days=1, start=START), "is a date"),
+        (lambda: calendar_interval(days=1, start="2026-01-01"), "is a date"),
+        (lambda: calendar_interval(years=1001), "thousand years"),
         (lambda: cron("@daily").next_after(datetime(2026, 1, 1)), "with a zone"),
         (lambda: list(cron("@daily").between(START, datetime(2026, 1, 1))), "with a zone"),
         (lambda: parse_rule(5), "no rule of time"),
@@ -290,7 +301,7 @@ def test_a_date_comes_once():
         (lambda: parse_rule(datetime(2026, 1, 1)), "with a zone"),
         (lambda: parse_rule(""), "cron text is needed"),
         (lambda: parse_rule("every"), "no interval"),
-        (lambda: parse_rule("every month"), "calendar()"),
+        (lambda: parse_rule("every month"), "calendar_interval()"),
         (lambda: parse_rule("every 0 minutes"), "at least one second"),
         (lambda: parse_rule("every 5 minutes sharp"), "no interval"),
         (lambda: parse_rule("every 5 minutes 5 minutes"), "no interval"),
@@ -335,8 +346,8 @@ RULES = [
     every(seconds=1.5, start=utc(2026, 1, 1, 0, 0, 0, 123_456), tz="Europe/Berlin"),
     every(weeks=2),
     at(utc(2030, 1, 1), "Asia/Almaty"),
-    calendar(months=1, days=3, hour=3, minute=4, second=5, start=date(2026, 1, 31), tz="America/New_York"),
-    calendar(days=1),
+    calendar_interval(months=1, days=3, hour=3, minute=4, second=5, start=date(2026, 1, 31), tz="America/New_York"),
+    calendar_interval(days=1),
 ]
 
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobtrail.schedules.rules.rules import calendar, cron, every, jittered
+from jobtrail.schedules.rules.rules import calendar_interval, cron, every, jittered
 from jobtrail.schedules.rules.wording import shown
 
 BERLIN, NEW_YORK, LORD_HOWE, MOSCOW = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Europe/Moscow"
@@ -53,11 +53,11 @@ NIGHTS = {
                 "31 02:00Z = 04:00+0200",
                 "31 04:00Z = 06:00+0200",
             ],
-            calendar(days=1, hour=2, minute=30, start=date(2024, 3, 31)): [
+            calendar_interval(days=1, hour=2, minute=30, start=date(2024, 3, 31)): [
                 "31 01:00Z = 03:00+0200",
                 "01 00:30Z = 02:30+0200",
             ],
-            calendar(months=1, hour=2, minute=30, start=date(2024, 1, 31)): [
+            calendar_interval(months=1, hour=2, minute=30, start=date(2024, 1, 31)): [
                 "31 01:00Z = 03:00+0200",
                 "30 00:30Z = 02:30+0200",
                 "31 00:30Z = 02:30+0200",
@@ -94,7 +94,7 @@ NIGHTS = {
                 "27 01:15Z = 02:15+0100",
                 "27 02:15Z = 03:15+0100",
             ],
-            calendar(days=1, hour=2, minute=30, start=date(2024, 10, 27)): [
+            calendar_interval(days=1, hour=2, minute=30, start=date(2024, 10, 27)): [
                 "27 00:30Z = 02:30+0200",
                 "28 01:30Z = 02:30+0100",
             ],
@@ -120,7 +120,7 @@ NIGHTS = {
                 "09 07:00Z = 03:00-0400",
                 "09 07:30Z = 03:30-0400",
             ],
-            calendar(weeks=1, hour=2, start=date(2025, 3, 2)): ["09 07:00Z = 03:00-0400", "16 06:00Z = 02:00-0400"],
+            calendar_interval(weeks=1, hour=2, start=date(2025, 3, 2)): ["09 07:00Z = 03:00-0400", "16 06:00Z = 02:00-0400"],
             every(hours=12, start=utc(2025, 3, 9, 7)): ["09 07:00Z = 03:00-0400", "09 19:00Z = 15:00-0400"],
         },
     ),
@@ -136,7 +136,7 @@ NIGHTS = {
                 "02 06:00Z = 01:00-0500",
                 "02 06:30Z = 01:30-0500",
             ],
-            calendar(years=1, hour=1, start=date(2024, 11, 2)): ["02 05:00Z = 01:00-0400", "02 06:00Z = 01:00-0500"],
+            calendar_interval(years=1, hour=1, start=date(2024, 11, 2)): ["02 05:00Z = 01:00-0400", "02 06:00Z = 01:00-0500"],
             every(hours=1, start=utc(2025, 11, 2, 5)): [
                 "02 05:00Z = 01:00-0400",
                 "02 06:00Z = 01:00-0500",
@@ -164,7 +164,7 @@ NIGHTS = {
                 "05 15:45Z = 02:45+1100",
                 "05 16:45Z = 03:45+1100",
             ],
-            calendar(days=1, hour=2, minute=15, start=date(2024, 10, 6)): [
+            calendar_interval(days=1, hour=2, minute=15, start=date(2024, 10, 6)): [
                 "05 15:30Z = 02:30+1100",
                 "06 15:15Z = 02:15+1100",
             ],
@@ -194,7 +194,7 @@ NIGHTS = {
                 "06 15:15Z = 01:45+1030",
                 "06 16:15Z = 02:45+1030",
             ],
-            calendar(days=1, hour=1, minute=30, start=date(2024, 4, 7)): [
+            calendar_interval(days=1, hour=1, minute=30, start=date(2024, 4, 7)): [
                 "06 14:30Z = 01:30+1100",
                 "07 15:00Z = 01:30+1030",
             ],
@@ -212,7 +212,7 @@ NIGHTS = {
             cron("30 2 * * *"): ["30 23:30Z = 02:30+0300", "31 23:30Z = 02:30+0300", "01 23:30Z = 02:30+0300"],
             cron("*/30 2 * * *"): ["30 23:00Z = 02:00+0300", "30 23:30Z = 02:30+0300", "31 23:00Z = 02:00+0300"],
             cron("0 */12 * * *"): ["30 21:00Z = 00:00+0300", "31 09:00Z = 12:00+0300"],
-            calendar(days=1, hour=2, minute=30, start=date(2024, 3, 31)): ["30 23:30Z = 02:30+0300"],
+            calendar_interval(days=1, hour=2, minute=30, start=date(2024, 3, 31)): ["30 23:30Z = 02:30+0300"],
             every(hours=12, start=utc(2024, 3, 30, 23)): ["30 23:00Z = 02:00+0300", "31 11:00Z = 14:00+0300"],
         },
     ),

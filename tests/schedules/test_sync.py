@@ -11,7 +11,7 @@ from trails import count_rows
 
 from jobtrail import JobTrail, Plugin
 from jobtrail.errors import Conflict, InvalidArguments, InvalidOption, InvalidSchedule, NotFound, UnknownTask
-from jobtrail.schedules.rules.rules import calendar, every
+from jobtrail.schedules.rules.rules import calendar_interval, every
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def _work(ctx, number: int = 0):
 
 def test_a_restart_writes_nothing_and_keeps_every_next_time(make_jobs):
     ticking = Ticking(make_jobs)
-    rules = ["every 1 second", "every 90 minutes", "*/7 * * * *", "0 3 1 * *", calendar(months=1, hour=3)]
+    rules = ["every 1 second", "every 90 minutes", "*/7 * * * *", "0 3 1 * *", calendar_interval(months=1, hour=3)]
     for number, rule in enumerate(rules * 20):
         ticking.jobs.schedule(rule, name=f"s{number}")(ticking.work)
     ticking.jobs.schedules.sync()
@@ -107,8 +107,8 @@ def test_a_time_that_came_while_the_program_was_exchanged_is_not_lost(make_jobs,
 
 def test_the_day_that_a_calendar_rule_counts_from_stays(make_jobs):
     ticking = Ticking(make_jobs, start=at("12:00", NOON.replace(month=1, day=31)))
-    ticking.declare(calendar(months=1, hour=3))
-    deploy(make_jobs, ticking, (calendar(months=1, hour=3), {"grace": 900}))
+    ticking.declare(calendar_interval(months=1, hour=3))
+    deploy(make_jobs, ticking, (calendar_interval(months=1, hour=3), {"grace": 900}))
     days = [moment.day for moment in ticking.jobs.schedules.next("s", 4)]
     assert days == [28, 31, 30, 31]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidOption, InvalidSchedule
 from jobtrail.schedules.rules.languages import English, Russian
-from jobtrail.schedules.rules.rules import Cron, at, calendar, cron, every
+from jobtrail.schedules.rules.rules import Cron, at, calendar_interval, cron, every
 from jobtrail.schedules.rules.wording import words
 
 START = datetime(2024, 10, 26, 20, tzinfo=UTC)
@@ -418,30 +418,30 @@ OTHERS = [
         "once, at 2024-10-26 23:00 +03:00 (Europe/Moscow)",
         "один раз, 2024-10-26 23:00 +03:00 (Europe/Moscow)",
     ),
-    (calendar(days=1), "every day at 00:00 (UTC)", "каждый день в 00:00 (UTC)"),
-    (calendar(months=1, hour=3), "every month at 03:00 (UTC)", "каждый месяц в 03:00 (UTC)"),
+    (calendar_interval(days=1), "every day at 00:00 (UTC)", "каждый день в 00:00 (UTC)"),
+    (calendar_interval(months=1, hour=3), "every month at 03:00 (UTC)", "каждый месяц в 03:00 (UTC)"),
     (
-        calendar(months=1, hour=3, start=date(2024, 1, 31), tz="Europe/Berlin"),
+        calendar_interval(months=1, hour=3, start=date(2024, 1, 31), tz="Europe/Berlin"),
         "every month on day 31 (on the last day where the month is shorter) at 03:00, counted from 2024-01-31 (Europe/Berlin)",
         "каждый месяц 31-го числа (в последний день, если месяц короче) в 03:00, считая от 2024-01-31 (Europe/Berlin)",
     ),
     (
-        calendar(months=3, start=date(2024, 1, 5)),
+        calendar_interval(months=3, start=date(2024, 1, 5)),
         "every 3 months on day 5 at 00:00, counted from 2024-01-05 (UTC)",
         "каждые 3 месяца 5-го числа в 00:00, считая от 2024-01-05 (UTC)",
     ),
     (
-        calendar(weeks=2, hour=3, minute=15, start=date(2024, 1, 31)),
+        calendar_interval(weeks=2, hour=3, minute=15, start=date(2024, 1, 31)),
         "every 2 weeks on Wednesday at 03:15, counted from 2024-01-31 (UTC)",
         "каждые 2 недели по средам в 03:15, считая от 2024-01-31 (UTC)",
     ),
     (
-        calendar(years=1, start=date(2024, 2, 29)),
+        calendar_interval(years=1, start=date(2024, 2, 29)),
         "every year on 29 February (on the last day where the month is shorter) at 00:00, counted from 2024-02-29 (UTC)",
         "каждый год 29 февраля (в последний день, если месяц короче) в 00:00, считая от 2024-02-29 (UTC)",
     ),
     (
-        calendar(years=1, months=2, days=3),
+        calendar_interval(years=1, months=2, days=3),
         "every 1 year 2 months 3 days at 00:00 (UTC)",
         "каждые 1 год 2 месяца 3 дня в 00:00 (UTC)",
     ),

@@ -94,7 +94,7 @@ def _check_steps(text: str, part: str, name: str, count: int) -> None:
         if int(step[:9]) > count:
             message = (
                 f"the {name} {part!r} of the cron text {text!r} steps by {step[:9]}, and there are only {count} of them, so only the first "
-                "would ever come; for longer intervals write 'every 90 minutes', or use calendar(days=, weeks=, months=)"
+                "would ever come; for longer intervals write 'every 90 minutes', or use calendar_interval(days=, weeks=, months=)"
             )
             raise InvalidSchedule(message)
 

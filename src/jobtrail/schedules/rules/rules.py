@@ -24,7 +24,7 @@ from .zones import SECOND, change, instant, local, real, zone_name
 
 ACCEPTED = (
     "a rule is cron text such as '0 3 * * *' or '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', a timedelta, "
-    "a datetime with a zone, or what cron(), every(), at() and calendar() give"
+    "a datetime with a zone, or what cron(), every(), at() and calendar_interval() give"
 )
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -300,7 +300,7 @@ def every(
     start: datetime | None = None,
     tz: Any = None,
 ) -> Every:
-    """Return a time rule for an interval of real time; a day is 24 hours. Use `calendar` for calendar days.
+    """Return a time rule for an interval of real time; a day is 24 hours. Use `calendar_interval` for calendar days.
 
     Args:
         seconds: Seconds of the interval.
@@ -340,7 +340,7 @@ def at(moment: datetime, tz: Any = None) -> At:
     return At(moment, zone_name(tz or own))
 
 
-def calendar(
+def calendar_interval(
     *,
     years: int = 0,
     months: int = 0,
@@ -449,7 +449,7 @@ def _read_every(text: str, tz: Any) -> Every:
     if rest or not parts:
         message = (
             f"{'every ' + text[:60]!r} is no interval: write it as 'every 5 minutes' or 'every 1 hour 30 minutes', in seconds, minutes, "
-            "hours, days and weeks; for months and years use cron text or calendar()"
+            "hours, days and weeks; for months and years use cron text or calendar_interval()"
         )
         raise InvalidSchedule(message)
     return every(**parts, tz=tz)  # type: ignore[arg-type]  # the keys are units
