@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # Files that take long for few tests come first, so that no process ends long after the others.
-FIRST = ("road", "console/test_actions", "console/test_pages", "faults", "console", "docs", "schedules", "cli", "plugins")
+FIRST = ("cli/test_demo", "console/test_actions", "console/test_pages", "faults", "console", "docs", "schedules", "cli", "plugins")
 
 
 def _turn(item: pytest.Item) -> int:

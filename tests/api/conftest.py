@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from starlette.testclient import TestClient
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from api_app import HERE, OURS, add_tasks
+from starlette.testclient import TestClient
 from trails import *  # noqa: F403 - fixtures
 from trails import _migrated_file, _shared_database  # noqa: F401
 

@@ -13,7 +13,7 @@ from trails import names, until
 
 from jobtrail.testing import drain
 
-TESTS = Path(__file__).parents[1]
+APPS = Path(__file__).parents[1] / "apps"
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def start_worker(url):
     started = []
 
     def start():
-        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(APPS), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "BULK_URL": url, "PYTHONPATH": path}
         command = [sys.executable, "-m", "jobtrail", "worker", "--app", "bulk_app:jobs", "--concurrency", "4"]
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from console_site import ROOT, STATIC, Site, browser_path, running
 
 IMAGES = ROOT / "docs" / "images"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "support"), str(HERE.parent / "apps")]
 
 import chaos  # noqa: E402
 from fleet import fleet  # noqa: E402

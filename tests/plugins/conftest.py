@@ -13,8 +13,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from trails import *  # noqa: F403 - fixtures
 from trails import _migrated_file, _shared_database  # noqa: F401
 

@@ -27,7 +27,7 @@ from jobtrail.schedules.scheduler import SchedulerLoop
 from jobtrail.schedules.state import definition_of, rule_of
 from jobtrail.store import schedules
 
-TESTS = Path(__file__).parents[1]
+APPS = Path(__file__).parents[1] / "apps"
 SECOND = timedelta(seconds=1)
 
 
@@ -37,7 +37,7 @@ def process(command, url, tmp_path, **environment):
     log = open(tmp_path / "log", "ab")
     variables = {
         **os.environ, "CLOCK_URL": url, "CLOCK_DIARY": str(tmp_path / "diary"), "JOBTRAIL_CONFIG": "",
-        "PYTHONPATH": str(TESTS), "JOBTRAIL_APP": "clock_app:jobs", **environment,
+        "PYTHONPATH": str(APPS), "JOBTRAIL_APP": "clock_app:jobs", **environment,
     }  # fmt: skip
     started = subprocess.Popen(command, env=variables, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -320,7 +320,7 @@ def test_a_forked_process_starts_a_scheduler_of_its_own(sqlite_url, tmp_path):
 import asyncio, os, sys
 os.environ["CLOCK_URL"] = {sqlite_url!r}
 os.environ["CLOCK_DIARY"] = {str(tmp_path / "diary")!r}
-sys.path.insert(0, {str(TESTS)!r})
+sys.path.insert(0, {str(APPS)!r})
 import clock_app
 clock_app.jobs.schedules.sync()
 clock_app.jobs.schedules.scheduler().run_once()

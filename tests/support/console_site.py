@@ -20,8 +20,8 @@ from jobtrail import JobTrail
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = Path(__file__).parents[2]
+APPS = ROOT / "tests" / "apps"
 STATIC = ROOT / "src" / "jobtrail" / "api" / "static"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WAIT = 30.0  # seconds
@@ -57,7 +57,7 @@ class Site:
             "CONSOLE_FOLDER": str(self.folder),
             "CONSOLE_DATABASE": self.database,
             "JOBTRAIL_INPUT_ROOTS": str(self.folder / "incoming"),
-            "PYTHONPATH": os.pathsep.join([str(HERE), str(ROOT / "src")]),
+            "PYTHONPATH": os.pathsep.join([str(APPS), str(ROOT / "src")]),
         }
 
     def start(self) -> Site:

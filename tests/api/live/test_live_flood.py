@@ -21,7 +21,7 @@ from live_server import Live, serving
 from trails import until
 from websockets.exceptions import ConnectionClosed
 
-TESTS = Path(__file__).parents[1]
+APPS = Path(__file__).parents[2] / "apps"
 CLIENTS = 20
 RATE = 10_000  # calls a second
 WRITES = 4  # a second, at most
@@ -64,7 +64,7 @@ def writes(app_jobs):
 @pytest.fixture
 def worker(url):
     """A worker in a process of its own."""
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(APPS), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "jobtrail", "worker", "--app", "flood_app:jobs", "--concurrency", "2"]
     environment = {**os.environ, "FLOOD_URL": url, "PYTHONPATH": path}
     started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

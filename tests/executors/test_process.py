@@ -22,7 +22,7 @@ from jobtrail import InvalidOption, JobTrail
 from jobtrail.commands.job_fields import stored_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
-TESTS = Path(__file__).parents[1]
+APPS = Path(__file__).parents[1] / "apps"
 
 
 def with_tasks(jobs):
@@ -317,7 +317,7 @@ def test_a_child_dies_with_its_parent(own, url):
     """Also one that holds the interpreter's lock, when the worker is killed and cannot say anything."""
     code = f"""
         import asyncio, sys
-        sys.path.insert(0, {str(TESTS)!r})
+        sys.path.insert(0, {str(APPS)!r})
         import process_tasks
         from jobtrail import JobTrail
         jobs = JobTrail({url!r}, poll_interval=0.1)

@@ -9,7 +9,7 @@ from jobtrail.schedules import dispatcher, planner
 from jobtrail.schedules.definition import DEFAULTS, WORDS
 from jobtrail.schedules.service import Schedules
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
 PAGE = (REFERENCE / "schedules.md").read_text("utf-8")
 

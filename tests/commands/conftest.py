@@ -1,0 +1,4 @@
+"""The fixtures of `trails`, for the tests of commands."""
+
+from trails import *  # noqa: F403 - fixtures
+from trails import _migrated_file, _shared_database  # noqa: F401
