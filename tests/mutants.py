@@ -1,0 +1,154 @@
+"""Deliberate breaks in ten rooms, one at a time in a copy of the source: the short tests of the room must catch each.
+
+    python -m tests.mutants [NAME ...] [--list]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("src", "tests", "examples", "docs", "pyproject.toml", "README.md")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A text of one file that is replaced by another, and the tests that must notice."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = (
+    Mutant(
+        "job: one attempt too many", "job/retry.py",
+        "max_attempts is None or attempt < max_attempts", "max_attempts is None or attempt <= max_attempts",
+        ("tests/job/test_retry.py",),
+    ),
+    Mutant(
+        "store: a write of an old run is accepted", "store/runs.py",
+        "jobs.c.id == job_id, jobs.c.run_no == run_no, jobs.c.status.in_", "jobs.c.id == job_id, jobs.c.status.in_",
+        ("tests/store", "tests/runtime"),
+    ),
+    Mutant(
+        "database: a held lease is given away", "database/leases.py",
+        "or_(mine, leases.c.expires_at <= now, gone)", "or_(mine, leases.c.expires_at > EPOCH, gone)",
+        ("tests/schedules/test_leader.py",),
+    ),
+    Mutant(
+        "database: a failed group is not written one by one", "database/writer.py",
+        "            self._write_alone(request)\n", "            request.future.set_exception(self.database.translate(error))\n",
+        ("tests/store/test_writer.py",),
+    ),
+    Mutant(
+        "runtime: a doubled key is taken", "runtime/item_loops.py",
+        "if key in self._seen:", "if key in ():",
+        ("tests/runtime/test_items_and_steps.py",),
+    ),
+    Mutant(
+        "commands: a job that has not ended is run again", "commands/rerun.py",
+        "    if row.status not in FINAL:\n", "    if row.status is None:\n",
+        ("tests/commands/test_rerun.py",),
+    ),
+    Mutant(
+        "recovery: only a rising beat number is a sign of life", "recovery/liveness.py",
+        "if beat != sign.beat:", "if beat is None or sign.beat > beat:",
+        ("tests/recovery/test_liveness.py",),
+    ),
+    Mutant(
+        "schedules: a cron rule is read in UTC", "schedules/rules/rules.py",
+        "shown = self._match(local(moment, zone))", 'shown = self._match(local(moment, ZoneInfo("UTC")))',
+        ("tests/schedules/rules/test_rules.py",),
+    ),
+    Mutant(
+        "queries: a cell may be a formula", "queries/csv_cell.py",
+        "if text.startswith(FORMULA)", "if text.startswith(chr(0))",
+        ("tests/api/test_jobs.py", "tests/cli/test_looking.py"),
+    ),
+    Mutant(
+        "api: every role may do everything", "api/auth/access.py",
+        "ROLES.index(self.role) >= ROLES.index(role)", "self.role in ROLES",
+        ("tests/api/auth/test_access.py",),
+    ),
+    Mutant(
+        "job: secrets are shown", "job/masking.py",
+        "MASK if inner is not None and is_secret(str(key), marked) else", "",
+        ("tests/api/test_jobs.py", "tests/cli/test_questions.py"),
+    ),
+)  # fmt: skip
+
+
+def copy_of(folder: Path) -> Path:
+    """Copy what the tests need; the built console and Node's packages stay where they are."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules", "images"))
+        else:
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def apply(mutant: Mutant, copy: Path) -> str:
+    """Break the copy; returns the source as it was.
+
+    Raises: SystemExit if the text is not there exactly once.
+    """
+    path = copy / "src" / "jobtrail" / mutant.file
+    source = path.read_text("utf-8")
+    if source.count(mutant.before) != 1:
+        sys.exit(f"{mutant.name}: {mutant.file} holds {source.count(mutant.before)} times: {mutant.before.strip()}")
+    path.write_text(source.replace(mutant.before, mutant.after), "utf-8")
+    return source
+
+
+def is_caught(mutant: Mutant, copy: Path) -> bool:
+    """Run the room's short tests; a failure of a test catches it, an error of pytest itself ends everything.
+
+    Raises: SystemExit if the tests could not be run.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", *mutant.tests]
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in {0, 1}:
+        sys.exit(f"{mutant.name}: the tests could not be run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    by = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
+    print(f"{'caught' if done.returncode else 'MISSED'}  {mutant.name}  {by.partition(' - ')[0]}", flush=True)
+    return done.returncode == 1
+
+
+def main() -> int:
+    """Try the mutants that are named, or all; the exit code is 1 if one was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="*", help="a part of a mutant's name")
+    parser.add_argument("--list", action="store_true", help="list them and end")
+    given = parser.parse_args()
+    chosen = [one for one in MUTANTS if not given.name or any(part in one.name for part in given.name)]
+    if given.list:
+        print("\n".join(one.name for one in chosen))
+        return 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="jobtrail-mutants-") as folder:
+        copy = copy_of(Path(folder))
+        caught = 0
+        for mutant in chosen:
+            source = apply(mutant, copy)
+            caught += is_caught(mutant, copy)
+            (copy / "src" / "jobtrail" / mutant.file).write_text(source, "utf-8")
+    print(f"{caught} of {len(chosen)} caught in {time.monotonic() - began:.0f} s")
+    return int(caught < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
