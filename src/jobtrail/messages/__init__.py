@@ -6,7 +6,7 @@ Everything that jobtrail says to people (errors, reasons, notes, rules of time) 
 
 from .catalogue import LANGUAGES, codes
 from .language import current_language, from_accept_language, from_environment, use_language
-from .message import Message, read, render
+from .message import Message, read, render, stored
 
 __all__ = [
     "LANGUAGES",
@@ -17,5 +17,6 @@ __all__ = [
     "from_environment",
     "read",
     "render",
+    "stored",
     "use_language",
 ]

@@ -116,6 +116,13 @@ def render(value: Message | BaseException | str, language: str | None = None) ->
     return f"{value.code} ({shown})" if shown else value.code
 
 
+def stored(value: Message | BaseException | str) -> str:
+    """The form of a message, an error or somebody's own words that a column of type `Sentence` keeps."""
+    if isinstance(value, BaseException):
+        value = value.args[0] if value.args and isinstance(value.args[0], Message) else str(value)
+    return value.stored if isinstance(value, Message) else value
+
+
 def _values(params: dict[str, Value], language: str) -> dict[str, str | int]:
     """Parameters as Fluent takes them; each whole number is given once more as ``$name-grouped`` (1,024)."""
     values: dict[str, str | int] = {}

@@ -26,6 +26,11 @@ MARK_FOR = 60.0  # seconds in which the child tries to write that its parent is 
 MARGIN = 2.0  # seconds past a deadline
 
 
+def _stored(code: str, **params: str) -> str:
+    """What `Message.stored` gives, without the import of the catalogue."""
+    return f"@{code} {json.dumps(params)}"
+
+
 class BeatChild:
     """The child's side: beat, listen to the parent, notice its death.
 
@@ -43,7 +48,7 @@ class BeatChild:
         self.detail = WorkerDetail(self.interval)
         self.beat_at = float("-inf")
         self.end_blocked: bool = orders.get("end_blocked", False)
-        self.how = f"its worker's process {self.parent} is gone"
+        self.how = _stored("recovery.process-gone", pid=str(self.parent))
         self.stopped = False
         self._pidfd = _pidfd(self.parent)
         self._buffer = b""
@@ -110,9 +115,9 @@ class BeatChild:
 
     def _end_parent(self, job: str, seconds: float) -> None:
         """Kill the parent; its death is then noticed as any other."""
-        what = f"its event loop was blocked for {seconds:.0f} s, past the deadline of job {job}"
-        self.how = f"its worker's process {self.parent} was ended: {what}"
-        sys.stderr.write(f"worker {self.worker} is ended: {what}\n")
+        what = _stored("recovery.loop-blocked", seconds=f"{seconds:.0f}", job=job)
+        self.how = _stored("recovery.process-ended", pid=str(self.parent), what=what)
+        sys.stderr.write(f"worker {self.worker} is ended: its event loop was blocked for {seconds:.0f} s, job {job}\n")
         with contextlib.suppress(OSError):
             if self._pidfd is not None:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)

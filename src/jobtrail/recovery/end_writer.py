@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 
-
 class AboutJob(Protocol):
     """What is written here is about one job."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -95,7 +97,7 @@ class Liveness:
         silent = monotonic - since
         if silent < self._silent_after:
             return None
-        return f"its worker was silent for {silent:.0f} s"
+        return Message("recovery.worker-silent", seconds=f"{silent:.0f}").stored
 
     def _proof(self, sign: LifeSign) -> str | None:
         """In containers every process is pid 1, so only boot, namespace, pid and start time together are proof."""
@@ -105,4 +107,4 @@ class Liveness:
             return None
         if self._process_start(sign.pid) == sign.process_start:
             return None
-        return f"its worker's process {sign.pid} is gone"
+        return Message("recovery.process-gone", pid=str(sign.pid)).stored

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jobtrail.job import transitions
 from jobtrail.job.model import Status, StopCause
 from jobtrail.job.transitions import Subject
+from jobtrail.messages import Message
 from jobtrail.store import events, jobs, runs
 
 if TYPE_CHECKING:
@@ -50,9 +51,11 @@ class Overdue:
             return False
         now, cause = self._store.now(), StopCause(row.deadline_cause or "timeout")
         over = (now - row.deadline_at).total_seconds()
-        reason = f"over its {cause} limit for {over:.0f} s, and its worker did not stop it"
+        reason = Message("recovery.over-limit", cause=cause, seconds=f"{over:.0f}").stored
         dialect = self._store.dialect
         line = events.note(row.id, now, "stuck", run_no=row.run_no, actor=transitions.UPKEEP, reason=reason)
         events.append(conn, dialect, [line])
-        move = transitions.stop_requested(Subject.of(row), now, cause=cause, actor=transitions.UPKEEP, reason=f"{cause} limit")
+        move = transitions.stop_requested(
+            Subject.of(row), now, cause=cause, actor=transitions.UPKEEP, reason=Message("job.limit", cause=cause).stored
+        )
         return not jobs.apply(conn, dialect, [move], now)

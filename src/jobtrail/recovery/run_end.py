@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
 from jobtrail.job.transitions import Subject
+from jobtrail.messages import Message
 from jobtrail.store import events, jobs, runs
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class RunEnd:
 
         The state is what counts: work that was done is not repeated because of a write about it.
         """
-        note = f"what the body returned could not be stored: {type(error).__name__}"
+        note = Message("recovery.result-not-stored", type=type(error).__name__).stored
         instead = {cause: _without_values(move, note) for cause, move in self.instead.items()}
         return replace(self, move=_without_values(self.move, note), records=None, instead=instead, note=None)
 

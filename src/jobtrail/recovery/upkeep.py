@@ -22,6 +22,7 @@ from jobtrail.job import transitions, worker_loss
 from jobtrail.job.failure import describe
 from jobtrail.job.transitions import Subject
 from jobtrail.job.worker_loss import Lost
+from jobtrail.messages import Message
 from jobtrail.store import jobs, workers
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
@@ -188,7 +189,9 @@ class Upkeep:
                 planned |= {row.id: [self._handed_back(row, how)] for row in mine}
                 continue
             for one in map(self._lost, mine):
-                planned[one.job.id] = worker_loss.recover(one, guilty=one.job.id == guilty, how=how, now=self._store.now())
+                planned[one.job.id] = worker_loss.recover(
+                    one, guilty=one.job.id == guilty, how=how, now=self._store.now()
+                )
         return planned
 
     def _has_left(self, worker: str) -> bool:
@@ -203,7 +206,7 @@ class Upkeep:
 
     def _plan_left(self, row: JobRow) -> list[Move]:
         return worker_loss.decide(
-            self._lost(row), strikes=row.strikes, how="it was left interrupted", now=self._store.now()
+            self._lost(row), strikes=row.strikes, how=Message("recovery.left-interrupted").stored, now=self._store.now()
         )
 
     def _lost(self, row: JobRow) -> Lost:
@@ -216,9 +219,9 @@ class Upkeep:
 
     def _how(self, worker: str | None) -> str:
         if worker is None:
-            return "no worker holds it"
+            return Message("recovery.no-worker").stored
         with self._store.read() as conn:
-            return workers.how_it_ended(conn, worker) or "its worker is not known"
+            return workers.how_it_ended(conn, worker) or Message("recovery.worker-not-known").stored
 
     def _handle(self, rows: Sequence[JobRow], planned: dict[str, list[Move]]) -> tuple[int, int]:
         """Write page by page; where that fails, job by job, so that one bad row does not hold up the others."""
@@ -255,10 +258,10 @@ class Upkeep:
         return write_group(self._store, forced, self._write_moves).done
 
     def _forced(self, row: JobRow, now: datetime) -> Move:
-        text = f"asked to stop ({row.stop_cause}) and did not; its body still runs"
+        text = Message("recovery.body-still-runs", cause=row.stop_cause)
         failure = describe(TimeoutError(text))
         error = None if row.stop_cause == "cancel" else failure.to_json()
-        return transitions.forced(Subject.of(row), now, actor=transitions.UPKEEP, error=error, reason=text)
+        return transitions.forced(Subject.of(row), now, actor=transitions.UPKEEP, error=error, reason=text.stored)
 
     def _free(self) -> int:
         """Free the units of forced ends whose body is gone with its process."""
@@ -266,7 +269,10 @@ class Upkeep:
             rows = jobs.bodies_gone(conn)
         if not rows:
             return 0
-        gone = [transitions.body_returned(Subject.of(row), actor=transitions.UPKEEP, reason=self._how(row.worker)) for row in rows]
+        gone = [
+            transitions.body_returned(Subject.of(row), actor=transitions.UPKEEP, reason=self._how(row.worker))
+            for row in rows
+        ]
 
         def write(conn: Connection, moves: list[Move]) -> list[Move]:
             self._store.wake.need()

@@ -19,6 +19,7 @@ from jobtrail.job.model import Mode
 from jobtrail.job.retry import Exponential, Retry
 from jobtrail.job.task import Task
 from jobtrail.job.unit import step_digest
+from jobtrail.messages import Message, stored
 from jobtrail.runtime.context import Context
 from jobtrail.store import jobs, runs
 
@@ -40,7 +41,7 @@ def task_of(service: Service) -> Task:
 
     def act(ctx: Context, *, action: str, mode: str | None, filter: str | None, per_second: float | None) -> Any:  # noqa: A002 - as it is called for a person
         """Apply one action to many jobs; submitted by the console and the API."""
-        wanted = Wanted(action, filter=filter or "chosen by hand", mode=mode)
+        wanted = Wanted(action, filter=filter or Message("worker.chosen-by-hand").stored, mode=mode)
         return BulkRun(service, ctx, wanted, per_second).run()
 
     return Task.made(TASK, act, {"kind": "bulk", "retry": PATIENCE})
@@ -58,7 +59,11 @@ class BulkRun:
         with self._store.read() as conn:
             row = jobs.get(conn, ctx.job_id)
         self._actor = (row.actor if row is not None else None) or f"job:{ctx.job_id}"
-        self._reason = f"{row.reason if row is not None and row.reason else 'bulk action'} (by job {ctx.job_id})"
+        self._reason = Message(
+            "worker.by-job",
+            reason=row.reason if row is not None and row.reason else Message("worker.bulk-action"),
+            job=ctx.job_id,
+        ).stored
 
     def run(self) -> dict[str, Any]:
         """Apply the action to each job; returns the counts."""
@@ -83,7 +88,7 @@ class BulkRun:
                     found: list[list[Any]] = decode(kept)
                     return found
                 own = jobs.get(conn, own.rerun_of) if own.rerun_of else None
-        message = "which jobs are meant is not kept any more; choose them again and start the action anew"
+        message = Message("worker.selection-gone")
         raise PermanentError(message)
 
     def _rest(self) -> None:
@@ -107,15 +112,15 @@ class BulkRun:
             return None
         with self._store.read() as conn:
             row = stands(conn, job_id)
-            left = "is gone" if row is None else why_not(self._wanted, row, self._store.now())
+            left = Message("worker.job-gone").stored if row is None else why_not(self._wanted, row, self._store.now())
         if left is None and self._wanted.action in {RETRY, RERUN} and row.run_no != run_no:
-            left = "has run again meanwhile"
+            left = Message("worker.job-ran-again").stored
         if left is not None:
             return left
         try:
             self._do(job_id)
         except (Conflict, NotFound) as error:
-            return str(error)
+            return stored(error)
         return None
 
     def _do(self, job_id: str) -> None:
@@ -135,7 +140,7 @@ class BulkRun:
         if isinstance(answer, Exception):
             raise answer
         if answer.why is not None:
-            message = f"its unit has an active job: {answer.in_way}"
+            message = Message("worker.unit-active", in_way=answer.in_way)
             raise Conflict(message, answer.in_way)
 
     def _rerun_once(self, job_id: str, given: dict[str, Any], conn: Connection) -> Submitted | Conflict:
@@ -143,7 +148,7 @@ class BulkRun:
         row: JobRow | None = jobs.get(conn, job_id, lock=True)
         now_stands = stands(conn, job_id)
         if row is None or now_stands is None or now_stands.reran:
-            return Conflict("was run again already", job_id)
+            return Conflict(Message("worker.rerun-already"), job_id)
         given = {**given, "submitter": self._service.submitter}
         return rerun.rerun_on(conn, self._store, job_id, Mode(self._wanted.mode or Mode.FULL), **given)
 

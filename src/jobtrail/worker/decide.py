@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.job import outcome as outcomes
 from jobtrail.job.retry import Retry
 from jobtrail.job.transitions import Subject
+from jobtrail.messages import Message
 from jobtrail.recovery.run_end import RunEnd
 
 from .understand import ledger_of
@@ -98,5 +99,7 @@ def _completed(move: Move, note: str | None, successors: tuple[dict[str, Any], .
     """A move with what the run adds to it: a note of its hooks, and the successors where the job has ended."""
     if note and "note" in move.values:
         old = move.values["note"]
-        move = replace(move, values={**move.values, "note": f"{old}; {note}" if old else note})
+        move = replace(
+            move, values={**move.values, "note": Message("job.both", first=old, second=note).stored if old else note}
+        )
     return replace(move, follow=successors) if successors and move.settles else move

@@ -13,6 +13,7 @@ from jobtrail.errors import InputChanged
 from jobtrail.job.failure import describe
 from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
+from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.context import AsyncContext, Context
 
@@ -75,7 +76,9 @@ def _file_of(run: Run) -> FileInput:
         now = getattr(changed, "now", None)
         if run.task.on_input_change != "accept" or now is None:
             raise
-        run.recorder.note("input_changed", f"accepted: SHA-256 {submitted.sha256} at submission, {now.sha256} now")
+        run.recorder.note(
+            "input_changed", Message("worker.input-accepted", submitted=submitted.sha256, now=now.sha256).stored
+        )
         accepted: FileInput = now
         return accepted
 
@@ -105,7 +108,9 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
     except BaseException as error:
         if run.body_ended:
             if error is not run.body_error:
-                run.hook_note = f"a middleware raised {describe(error).message or type(error).__name__} after the body"
+                run.hook_note = Message(
+                    "worker.middleware-raised", error=describe(error).message or type(error).__name__
+                ).stored
             return run.body_error
         return error
     else:
@@ -178,4 +183,4 @@ async def clean_up(run: Run, ctx: BaseContext) -> None:
             else:
                 await run.executor.call(function, {})
         except BaseException as error:
-            run.hook_note = f"a function given to on_cleanup raised {type(error).__name__}"
+            run.hook_note = Message("worker.cleanup-raised", type=type(error).__name__).stored

@@ -159,7 +159,9 @@ def _plain_claim(claim: Claim) -> dict[str, Any]:
 def _understood(run: Run, last: Message) -> Any:
     """The body's value, or its error raised."""
     run.stop.noticed = run.stop.noticed or last["noticed"]
-    run.report = ChildReport(last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"]))
+    run.report = ChildReport(
+        last.get("result"), last.get("note"), last["unreached"], last["stopped_reason"], tuple(last["following"])
+    )
     run.hook_note = run.hook_note or last["hook_note"]
     failure = Failure(**last["failure"]) if last.get("failure") else None
     how = last["how"]

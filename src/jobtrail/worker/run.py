@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StopSignal
 from jobtrail.job.model import StopCause
+from jobtrail.messages import Message
 from jobtrail.runtime.stop import Stop
 
 if TYPE_CHECKING:
@@ -198,7 +199,11 @@ class Run:
             StopSignal: if it was.
 
         """
-        why = self.stop.cause or (SHUTDOWN if self.stop.shutdown else None) or (OVERTAKEN if self.recorder.overtaken else None)
+        why = (
+            self.stop.cause
+            or (SHUTDOWN if self.stop.shutdown else None)
+            or (OVERTAKEN if self.recorder.overtaken else None)
+        )
         if why is not None:
             self.stop.noticed = True
             raise StopSignal(why)
@@ -211,7 +216,7 @@ class Run:
     def abandon(self) -> None:
         """Wait no longer: a body in a child process is killed; one in a thread cannot be ended."""
         if self.call is not None:
-            self.call.kill("interrupted by shutdown", cause=SHUTDOWN)
+            self.call.kill(str(Message("worker.shutdown")), cause=SHUTDOWN)
 
     def _cancel_body(self, why: str) -> None:
         """Cancel what can be cancelled from outside: a body on the loop or in a process."""

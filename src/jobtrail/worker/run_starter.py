@@ -15,6 +15,7 @@ from jobtrail.job.failure import describe
 from jobtrail.job.items import failed_since
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import StopCause
+from jobtrail.messages import Message
 from jobtrail.recovery.run_end import RunEnd
 from jobtrail.runtime.recorder import Prior, Recorder
 from jobtrail.runtime.successor_maker import SuccessorMaker
@@ -197,14 +198,14 @@ class RunStarter:
 
     def _not_beside_itself(self, claim: Claim) -> None:
         """Hand back a job that was claimed while the body of its earlier run still runs in this process."""
-        reason = "the body of an earlier run still ends in this worker"
+        reason = Message("worker.earlier-run-ends").stored
         at = self._store.now() + timedelta(seconds=BESIDE_ITSELF)
         move = transitions.handed_back(subject_of(claim, self._identity()), at, reason=reason)
         self.on_end(RunEnd(move, suspect=claim.suspect))
 
     def _not_known(self, claim: Claim) -> None:
         final = claim.put_backs >= self._settings.put_back_limit
-        failure = describe(UnknownTask(f"unknown task: no worker knows '{claim.task}'"))
+        failure = describe(UnknownTask(Message("worker.unknown-task", task=claim.task)))
         delay = self._settings.put_back_delay
         if claim.put_backs == 0:
             _log.warning("job %s asks for the task '%s', which this worker does not know", claim.id, claim.task)
@@ -214,10 +215,12 @@ class RunStarter:
         """A limit has passed: the row says so before the body has ended."""
         cause = StopCause(run.stop.cause or "timeout")
         job = replace(subject_of(run.claim, self._identity()), stop_cause=None)
-        move = transitions.stop_requested(job, self._store.now(), cause=cause, actor="engine", reason=f"{cause} limit")
+        move = transitions.stop_requested(
+            job, self._store.now(), cause=cause, actor="engine", reason=Message("job.limit", cause=cause).stored
+        )
         note = None
         if cause is StopCause.STALL:
-            note = ("stuck", f"no sign of life for {run.silent_for():.0f} s")
+            note = ("stuck", Message("worker.no-sign-of-life", seconds=f"{run.silent_for():.0f}").stored)
         self.on_end(RunEnd(move, note=note, body_over=False, suspect=run.claim.suspect))
 
 

@@ -15,6 +15,7 @@ from jobtrail.job import transitions
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Status, StopCause
 from jobtrail.job.transitions import Subject
+from jobtrail.messages import Message
 from jobtrail.recovery.background_loop import BackgroundLoop
 from jobtrail.recovery.end_writer import replay
 from jobtrail.recovery.heartbeat import ChildBeat, ThreadBeat
@@ -207,7 +208,7 @@ class WorkerSession:
         overtaken = tuple(job for job, run_no in running.items() if (job, run_no) not in held and job not in ended)
         unknown = {(job, run_no) for job, run_no in held if job not in running and job not in ended}
         for job, run_no in unknown & self._suspected:
-            self._hand_back(job, run_no, "the answer to its claim was lost")
+            self._hand_back(job, run_no, Message("worker.claim-lost").stored)
         self._suspected = unknown
         return Difference(overtaken)
 
@@ -224,7 +225,7 @@ class WorkerSession:
             held = jobs.held_by(conn, self.id)
         for job, run_no in held:
             if job not in living:
-                self._hand_back(job, run_no, "interrupted by shutdown")
+                self._hand_back(job, run_no, Message("worker.shutdown").stored)
 
     def _hand_back(self, job_id: str, run_no: int, reason: str) -> None:
         def operation(conn: Connection) -> None:
@@ -249,7 +250,7 @@ def _beat(kind: str, store: Store, settings: Settings) -> Beat:
         return ChildBeat(store, settings.beat_interval, end_blocked=settings.end_blocked)
     if kind == "thread":
         return ThreadBeat(store, settings.beat_interval)
-    message = f"beat must be 'thread' or 'child'; it is {kind!r}"
+    message = Message("worker.bad-beat", kind=repr(kind))
     raise InvalidOption(message)
 
 

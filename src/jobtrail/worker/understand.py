@@ -20,6 +20,7 @@ from jobtrail.job import outcome as outcomes
 from jobtrail.job.failure import describe
 from jobtrail.job.json_value import encode_result
 from jobtrail.job.model import Partial, Snooze, StopCause
+from jobtrail.messages import Message
 
 from .run import RemoteError, RemoteStop
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from .run import Run
 
-_LIMITS = {StopCause.TIMEOUT: "timed out after {limit:g} s", StopCause.STALL: "gave no sign of life for {limit:g} s"}
+_LIMITS = {StopCause.TIMEOUT: "worker.timed-out", StopCause.STALL: "worker.silent"}
 
 
 def understand(run: Run, error: BaseException | None, settings: Settings) -> BodyOutcome:
@@ -49,12 +50,14 @@ def understand(run: Run, error: BaseException | None, settings: Settings) -> Bod
         return _returned(run, settings)
     if isinstance(error, RetrySignal):
         delay, warning = run.retry[1]
-        summary = error.reason or "the body asked for a retry"
+        summary = error.reason or Message("errors.retry-asked").stored
         asked = RetryableError(summary).with_traceback(error.__traceback__)
         failure = describe(asked, limit=settings.error_limit)
         return outcomes.Raised(failure.to_json(), failure.fingerprint, summary, True, delay, warning)
     if isinstance(error, AskSignal):
-        return outcomes.Asked({**asdict(error.question), "digest": error.question.digest, "generation": run.claim.ledger})
+        return outcomes.Asked(
+            {**asdict(error.question), "digest": error.question.digest, "generation": run.claim.ledger}
+        )
     stopped = run.stop.noticed or isinstance(error, (asyncio.CancelledError, StopSignal))
     if run.stop.cause in {StopCause.TIMEOUT, StopCause.STALL} and stopped:
         return _over_limit(run, error, settings)
@@ -73,19 +76,19 @@ def _handed_back(run: Run, error: BaseException | None) -> BodyOutcome | None:
     cancelled = (run.task.is_async or not run.body_begun) and not isinstance(error, AskSignal)
     stopped = cancelled or isinstance(error, StopSignal)
     if stopped and run.stop.shutdown and run.stop.cause is None:
-        return outcomes.HandedBack("interrupted by shutdown")
+        return outcomes.HandedBack(Message("worker.shutdown").stored)
     if isinstance(error, StoreError) and not run.body_ended:
-        return outcomes.HandedBack(f"the store was away: {error}")
+        return outcomes.HandedBack(Message("worker.store-away", error=error).stored)
     return None
 
 
 def _over_limit(run: Run, error: BaseException, settings: Settings) -> BodyOutcome:
     cause = StopCause(run.stop.cause or "timeout")
     limit = run.timeout if cause is StopCause.TIMEOUT else run.task.stall_timeout
-    sentence = _LIMITS[cause].format(limit=limit or 0)
+    sentence = Message(_LIMITS[cause], limit=float(limit or 0))
     if not isinstance(error, (asyncio.CancelledError, StopSignal)):
         raised = failure_of(error, 2000)
-        sentence = f"{sentence}; while it stopped it raised {raised.type}: {raised.message}"
+        sentence = Message("worker.raised-while-stopping", sentence=sentence, error=f"{raised.type}: {raised.message}")
     timed_out = TimeoutError(sentence)
     timed_out.__traceback__ = error.__traceback__
     failure = describe(timed_out, limit=settings.error_limit)
@@ -93,7 +96,14 @@ def _over_limit(run: Run, error: BaseException, settings: Settings) -> BodyOutco
         failure = replace(failure, traceback=error.failure.traceback or error.failure.message)
     delay, warning = run.policy.delay(run.claim.attempt, timed_out)
     allowed = run.policy.allows(timed_out)
-    return outcomes.Raised(failure.to_json(), failure.fingerprint, f"{cause}: {sentence}", allowed, delay, warning)
+    return outcomes.Raised(
+        failure.to_json(),
+        failure.fingerprint,
+        Message("worker.limit-reached", cause=cause, sentence=sentence).stored,
+        allowed,
+        delay,
+        warning,
+    )
 
 
 def failure_of(error: BaseException, limit: int) -> Failure:

@@ -134,7 +134,9 @@ class RemoteJob:
         if around is None:
             return contextlib.nullcontext()
         module, _, name = around["hook"].partition(":")
-        hook: contextlib.AbstractContextManager[Any] = getattr(import_module(module), name)(around["given"], bound, self._ctx)
+        hook: contextlib.AbstractContextManager[Any] = getattr(import_module(module), name)(
+            around["given"], bound, self._ctx
+        )
         return hook
 
     async def _perform_async(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -222,7 +224,13 @@ class RemoteJob:
 
 def end_message(no: int, end: Message) -> Message:
     """The last message about a job, with what it does not say filled in."""
-    nothing: Message = {"noticed": False, "hook_note": None, "unreached": False, "stopped_reason": None, "following": []}
+    nothing: Message = {
+        "noticed": False,
+        "hook_note": None,
+        "unreached": False,
+        "stopped_reason": None,
+        "following": [],
+    }
     return {"kind": "end", "no": no, **nothing, **end}
 
 

@@ -163,7 +163,6 @@ class RemoteSteps:
         message = {"kind": "save", "no": self._no, "name": name, "digest": digest, "result": result, "seconds": seconds}
         return bool(self._child.ask(message)["value"])
 
-
     def answer(self, _claim: Claim, name: str, digest: str, *, remembered: bool) -> str | None:
         """The answer that a question has already, as JSON text."""
         message = {"kind": "answer_to", "no": self._no, "name": name, "digest": digest, "remembered": remembered}

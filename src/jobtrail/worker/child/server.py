@@ -66,7 +66,9 @@ class ChildServer:
         try:
             job = RemoteJob(order, self)
         except Exception as error:  # the program was exchanged under the worker's feet
-            self.wire.send(end_message(order["no"], {"how": "raised", "failure": asdict(describe(error)), **NO_VERDICT}))
+            self.wire.send(
+                end_message(order["no"], {"how": "raised", "failure": asdict(describe(error)), **NO_VERDICT})
+            )
             return
         with self._lock:
             self._job = job

@@ -1,0 +1,10 @@
+process-gone = its worker's process { $pid } is gone
+loop-blocked = its event loop was blocked for { $seconds } s, past the deadline of job { $job }
+process-ended = its worker's process { $pid } was ended: { $what }
+worker-silent = its worker was silent for { $seconds } s
+over-limit = over its { $cause } limit for { $seconds } s, and its worker did not stop it
+result-not-stored = the result of the body could not be stored: { $type }
+left-interrupted = it was left interrupted
+no-worker = no worker holds it
+worker-not-known = its worker is not known
+body-still-runs = asked to stop ({ $cause }) and did not; its body still runs

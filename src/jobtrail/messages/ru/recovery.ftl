@@ -1,0 +1,21 @@
+process-gone = процесса исполнителя { $pid } больше нет
+loop-blocked = его цикл событий был заблокирован { $seconds } с, дольше срока задания { $job }
+process-ended = процесс исполнителя { $pid } завершён: { $what }
+worker-silent = исполнитель молчал { $seconds } с
+over-limit =
+    { $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+       *[other] { $cause }
+    } превышен на { $seconds } с, исполнитель не остановил
+result-not-stored = результат тела не удалось сохранить: { $type }
+left-interrupted = осталось прерванным
+no-worker = его никто не держит
+worker-not-known = его исполнитель неизвестен
+body-still-runs =
+    просили остановиться ({ $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+        [cancel] отмена
+       *[other] { $cause }
+    }), не остановилось; тело ещё работает

@@ -1,0 +1,28 @@
+chosen-by-hand = выбрано вручную
+selection-gone = выбранные задания больше не хранятся; выберите их заново и запустите действие снова
+job-gone = больше нет
+job-ran-again = тем временем запускалось снова
+unit-active = у этой работы есть идущее задание: { $in_way }
+rerun-already = уже запущено заново
+input-accepted = принято: SHA-256 { $submitted } при подаче, сейчас { $now }
+middleware-raised = после тела возникла ошибка в middleware: { $error }
+cleanup-raised = в функции, переданной в on_cleanup, возникла ошибка { $type }
+shutdown = прервано остановкой исполнителя
+earlier-run-ends = тело прежнего запуска ещё заканчивается в этом исполнителе
+unknown-task = задача неизвестна: ни один исполнитель не знает «{ $task }»
+no-sign-of-life = нет признаков жизни { $seconds } с
+claim-lost = ответ на его захват потерян
+bad-beat = beat должно быть 'thread' или 'child', а не { $kind }
+loop-ended = цикл событий закончился раньше него
+timed-out = превышен предел времени { $limit } с
+silent = не подавало признаков жизни { $limit } с
+store-away = хранилище было недоступно: { $error }
+raised-while-stopping = { $sentence }; при остановке возникла ошибка { $error }
+limit-reached =
+    { $cause ->
+        [timeout] предел времени
+        [stall] предел молчания
+       *[other] { $cause }
+    }: { $sentence }
+by-job = { $reason } (заданием { $job })
+bulk-action = действие над многими
