@@ -40,6 +40,7 @@ class ProblemDetail(BaseModel):
     code: str = Field(examples=["already-active"])
     detail: str = Field(examples=[f"the unit of job {ID} has an active job"])
     job: str | None = Field(None, description="The job that stands in the way.")
+    message: dict[str, Any] | None = Field(None, description="Code and parameters of `detail`, for programs.")
     errors: list[dict[str, str]] | None = Field(None, description="What does not fit, by path.")
 
 

@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from jobtrail import errors
 from jobtrail.job.failure import mask_urls
+from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,12 +44,14 @@ class Problem(Exception):
     """A refusal of the API itself; ``more`` are members of the answer beside the usual ones."""
 
     def __init__(
-        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any
+        self, status: int, code: str, detail: Message | str, *, headers: Mapping[str, str] | None = None, **more: Any
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
-        self.detail = detail
+        self.detail = render(detail)
+        if isinstance(detail, Message):
+            more = {"message": _masked(detail.to_json()), **more}
         self.headers = dict(headers or {})
         self.more = more
 
@@ -70,6 +73,14 @@ class Problem(Exception):
         return Response(content, self.status, {**SAFE, **again, **self.headers}, media_type=MEDIA_TYPE)
 
 
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _masked(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_masked(one) for one in value]
+    return mask_urls(value) if isinstance(value, str) else value
+
+
 def of(error: errors.JobTrailError) -> Problem:
     """What one of our own errors means over the network."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
@@ -82,8 +93,8 @@ def of(error: errors.JobTrailError) -> Problem:
     if isinstance(error, errors.AnswerRefused):
         more["errors"] = [{"path": path, "detail": sentence} for path, sentence in error.errors.items()]
     if isinstance(error, errors.InvalidArguments) and error.path is not None:
-        more["errors"] = [{"path": error.path, "detail": str(error)}]
-    return Problem(status, code, str(error), **more)
+        more["errors"] = [{"path": error.path, "detail": render(error)}]
+    return Problem(status, code, error.args[0] if error.code else str(error), **more)
 
 
 def install(app: FastAPI) -> None:

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import current_language
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,10 +26,11 @@ class Fresh:
         self._known: dict[Any, tuple[float, Any]] = {}  # until when, and what
 
     def read(self, key: Any, look: Callable[[], Any], is_steady: Callable[[Any], bool] | None = None) -> Any:
-        """What ``look`` gave a moment ago, or gives now.
+        """What ``look`` gave a moment ago, or gives now; each language has its own.
 
         is_steady: is this so much that it will not be another soon? It is then kept for `STEADY_FOR`.
         """
+        key = (key, current_language())
         with self._lock:
             mine = self._locks.setdefault(key, threading.Lock())
         with mine:

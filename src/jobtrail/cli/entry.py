@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from jobtrail.messages import from_environment, render, use_language
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
+SERVICES = frozenset({"serve", "worker"})  # what they write is a log, which is English
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     _make_printable()
+    with use_language("en" if words[0] in SERVICES else from_environment()):
+        return _main(words)
+
+
+def _main(words: list[str]) -> int:
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -71,9 +79,9 @@ def _understand(error: Exception) -> tuple[int, str]:
     from jobtrail.errors import JobTrailError, UsageError
 
     if isinstance(error, UsageError):
-        return USAGE, _one_line(str(error))
+        return USAGE, _one_line(render(error))
     if isinstance(error, JobTrailError):
-        return FAILED, _one_line(str(error))
+        return FAILED, _one_line(render(error))
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         return FAILED, _one_line(f"{name}{error.strerror}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.routing import Match
@@ -14,6 +14,7 @@ from starlette.routing import Match
 from jobtrail.api.problems import MEDIA_TYPE, Problem
 from jobtrail.api.problems import of as problem_of
 from jobtrail.errors import InvalidOption, JobTrailError
+from jobtrail.messages import from_accept_language, use_language
 
 from .access import CHALLENGE, ROLES, Access, Person, is_loopback
 
@@ -124,6 +125,12 @@ def person_of(connection: HTTPConnection) -> Person:
 Who = Annotated[Person, Depends(person_of)]
 
 
+def _language_of(scope: Scope) -> str:
+    """``?lang=`` where a client cannot set headers (a WebSocket of a browser), else ``Accept-Language``."""
+    asked = QueryParams(scope["query_string"]).get("lang") if "/api/live" in scope["path"] else None
+    return from_accept_language(asked or Headers(scope=scope).get("accept-language"))
+
+
 class Guard:
     """Stands before all routes of an application, as ASGI middleware."""
 
@@ -146,11 +153,15 @@ class Guard:
         self.origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through to its route, or refuse it."""
+        """Let a request through to its route, or refuse it; what it answers is in the language of the request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         self._place(scope)
+        with use_language(_language_of(scope)):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._check(scope)
         except Problem as problem:

@@ -21,6 +21,7 @@ from jobtrail.api.problems import Problem
 from jobtrail.database.tables import jobs
 from jobtrail.errors import JobTrailError
 from jobtrail.job.masking import masked
+from jobtrail.messages import current_language
 from jobtrail.queries import trail_reader
 from jobtrail.queries.base import masked_text
 
@@ -59,7 +60,7 @@ class Hub:
         self.leaving = asyncio.Event()  # the server stops
         self._limiters = {False: anyio.CapacityLimiter(THREADS), True: anyio.CapacityLimiter(SLOW_THREADS)}
         self._watched: dict[Hashable, Watched] = {}
-        self._trail: Trail | None = None
+        self._trails: dict[str, Trail] = {}  # by language
         self._listener: Listener | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -70,19 +71,20 @@ class Hub:
 
         Raises: Problem 503 where too much is watched already.
         """
-        watched = self._watched.get(look.key)
+        key = (look.key, current_language())
+        watched = self._watched.get(key)
         if watched is None:
             if len(self._watched) >= MOST_LOOKS:
                 raise Problem(503, "too-much-watched", "too much is being watched here; close other pages")
-            watched = self._watched[look.key] = Watched(self, look)
+            watched = self._watched[key] = Watched(self, look)
         one = Watching(name, outbox, watched)
         watched.join(one)
         self._listen()
 
         def leave() -> None:
             outbox.forget(one)
-            if watched.leave(one) and self._watched.get(look.key) is watched:
-                del self._watched[look.key]
+            if watched.leave(one) and self._watched.get(key) is watched:
+                del self._watched[key]
             self._listen()
 
         return leave
@@ -91,16 +93,16 @@ class Hub:
         self, name: str, outbox: Outbox, fits: Callable[[dict[str, Any]], bool], after: int | None
     ) -> Callable[[], None]:
         """Give ``outbox`` the lines of the trail that fit, from behind ``after`` on, or from now."""
-        if self._trail is None:
-            self._trail = Trail(self)
-        follower, reader = Following(name, outbox), self._trail
+        language = current_language()
+        reader = self._trails.setdefault(language, Trail(self))
+        follower = Following(name, outbox)
         reader.join(follower, fits, after)
         self._listen()
 
         def leave() -> None:
             outbox.forget(follower)
-            if reader.leave(follower) and self._trail is reader:
-                self._trail = None
+            if reader.leave(follower) and self._trails.get(language) is reader:
+                del self._trails[language]
             self._listen()
 
         return leave
@@ -118,7 +120,7 @@ class Hub:
 
     def _listen(self) -> None:
         """As long as somebody watches."""
-        wanted = bool(self._watched) or self._trail is not None
+        wanted = bool(self._watched) or bool(self._trails)
         wake = self.desk.store.wake
         if wanted and self._listener is None:
             wake.subscribe(self._heard)
@@ -137,12 +139,15 @@ class Hub:
     def _look_soon(self) -> None:
         for watched in self._watched.values():
             watched.look_soon()
-        if self._trail is not None:
-            self._trail.look_soon()
+        for trail in self._trails.values():
+            trail.look_soon()
 
 
 class Repeated:
-    """Looks again and again while somebody is there, and rests the longer the longer a look takes."""
+    """Looks again and again while somebody is there, and rests the longer the longer a look takes.
+
+    The task that looks inherits the language of whoever came first; `Hub` has one of each for every language.
+    """
 
     def __init__(self, hub: Hub, every: float) -> None:
         self._hub = hub

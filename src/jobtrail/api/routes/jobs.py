@@ -208,7 +208,7 @@ def _whole(conn: Connection, desk: Desk, job_id: str, who: Person) -> job_detail
 
 def _tagged(asked: str, body: bytes) -> Response:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie, Accept-Language"}
     known = {one.strip().removeprefix("W/") for one in asked.split(",")}
     if tag in known or "*" in known:
         return Response(status_code=304, headers=headers)
