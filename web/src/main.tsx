@@ -11,6 +11,7 @@ import { prefetch } from "./parts/later";
 const PREFETCH = 3000; // ms after the first page is shown: it does not compete with what that page asks for
 
 applyTheme();
+document.documentElement.lang = wanted(); // the first answers come in it, too
 void router.load(); // the page's file and its first answers come while the language does
 await speak(wanted());
 createRoot(document.getElementById("root")!).render(<App />);

@@ -2,7 +2,7 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { post } from "./api/client";
-import { useLive, useTopic } from "./api/live";
+import { renew, useLive, useTopic } from "./api/live";
 import { useCounts, useFresh, useMe } from "./api/queries";
 import { type Key, speak, useSpeech } from "./i18n";
 import { useKeys } from "./lib/keys";
@@ -175,7 +175,7 @@ function Top({ onKeys }: { onKeys: () => void }) {
             ["en", "EN"],
             ["ru", "RU"],
           ]}
-          onChange={(next) => void speak(next)}
+          onChange={(next) => void speak(next).then(renew)}
         />
         <IconButton icon={theme === "dark" ? "moon" : "sun"} label={t("theme")} onClick={turn} />
         <button

@@ -54,7 +54,8 @@ async function problemOf(answer: Response): Promise<Problem> {
 async function ask<T>(path: string, init: RequestInit): Promise<T> {
   let answer: Response;
   try {
-    answer = await fetch(path, { credentials: "same-origin", ...init });
+    const headers = { ...init.headers, "Accept-Language": document.documentElement.lang || "en" };
+    answer = await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Problem(0, "unreachable", error instanceof Error ? error.message : String(error));

@@ -115,7 +115,7 @@ export function begin(queries: QueryClient): void {
 function connect(): void {
   const place = new URL("api/live", document.baseURI);
   place.protocol = place.protocol === "https:" ? "wss:" : "ws:";
-  place.search = "";
+  place.search = `?lang=${document.documentElement.lang || "en"}`;
   place.hash = "";
   const made = new WebSocket(place);
   socket = made;
@@ -126,6 +126,12 @@ function connect(): void {
   made.onclose = (event) => {
     if (socket === made) lost(event.code);
   };
+}
+
+/** After a change of the language: what is shown is asked for again, and the news come in that language. */
+export function renew(): void {
+  void client?.invalidateQueries();
+  socket?.close();
 }
 
 function take(news: News): void {

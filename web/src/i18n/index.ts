@@ -1,7 +1,6 @@
 /* The language in use, kept in this browser; texts of one language are loaded when it is chosen. */
 import { useSyncExternalStore } from "react";
 import * as format from "../lib/format";
-import { type Forms, teller } from "../lib/said";
 import { errorText } from "../lib/words";
 import type { en } from "./en";
 import { filled, type Values } from "./text";
@@ -11,18 +10,13 @@ export type Key = keyof typeof en;
 export type Texts = Record<Key, string>;
 
 const KEPT = "jobtrail.lang";
-const NONE: Forms = {}; // in English they are shown as they came
-const loaders: Record<Lang, () => Promise<[Texts, Forms]>> = {
-  en: async () => [(await import("./en")).en, NONE],
-  ru: async () => {
-    const { ru, said } = await import("./ru");
-    return [ru, said];
-  },
+const loaders: Record<Lang, () => Promise<Texts>> = {
+  en: async () => (await import("./en")).en,
+  ru: async () => (await import("./ru")).ru,
 };
 const listeners = new Set<() => void>();
 let lang: Lang = "en";
 let texts: Texts;
-let said: (text: string) => string = (text) => text;
 let spoken = makeSpeech();
 
 export function wanted(): Lang {
@@ -40,12 +34,7 @@ function kept(): string | null {
 }
 
 export async function speak(next: Lang): Promise<void> {
-  const [words, forms] = await loaders[next]();
-  texts = words;
-  said = teller(forms, next, {
-    status: (word) => tWord("status", word).toLowerCase(),
-    cause: (word) => tWord("limit", word),
-  });
+  texts = await loaders[next]();
   lang = next;
   spoken = makeSpeech();
   document.documentElement.lang = next;
@@ -73,13 +62,8 @@ function makeSpeech() {
     lang: now,
     t,
     tWord,
-    /** A sentence that the server wrote of itself; what people and jobs wrote stays as it is. */
-    said,
     /** An error without the modules of its type. */
-    error: (text: string) => {
-      const [, type, message] = /^(\w+): (.+)$/s.exec(errorText(text)) ?? [];
-      return type && message ? `${type}: ${said(message)}` : said(errorText(text));
-    },
+    error: errorText,
     num: (value: number | null | undefined, digits = 0) => format.number(value, now, digits),
     count: (value: number, exact: boolean) => format.count(value, exact, now),
     span: (seconds: number | null | undefined) => format.span(seconds, now),

@@ -32,7 +32,7 @@ const NAMES = [
 ];
 
 export function Audit() {
-  const { t, tWord, moment, full, said } = useSpeech();
+  const { t, tWord, moment, full } = useSpeech();
   usePlace({ text: t("nav.audit") });
   const navigate = useNavigate();
   const asked = useSearch({ from: "/audit" });
@@ -127,7 +127,7 @@ export function Audit() {
                     )}
                   </td>
                   <td className={`soft break ${one.reason ? "" : "none"}`} data-th={t("reason")}>
-                    {one.reason ? said(one.reason) : <span className="dim">–</span>}
+                    {one.reason ? one.reason : <span className="dim">–</span>}
                   </td>
                 </tr>
               ))}

@@ -41,7 +41,7 @@ function useJobs(q: string, frozen: boolean) {
 }
 
 export function Jobs() {
-  const { t, num, count, said } = useSpeech();
+  const { t, num, count } = useSpeech();
   const q = useSearch({ from: "/jobs" }).q ?? "";
   const navigate = useNavigate();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -133,7 +133,7 @@ export function Jobs() {
           <div className="foot">
             <span>
               {t("jobs.shown", { n: rows.length, all: total ? count(total.number, !total.more) : "…" })}
-              {first?.note && <span> · {said(first.note)}</span>}
+              {first?.note && <span> · {first.note}</span>}
             </span>
             {query.hasNextPage && (
               <Button onClick={() => void query.fetchNextPage()} off={query.isFetchingNextPage}>

@@ -26,7 +26,7 @@ export function Schedule() {
 }
 
 function One({ one }: { one: ScheduleShape }) {
-  const { t, lang, span, said } = useSpeech();
+  const { t, lang, span } = useSpeech();
   const now = useNow();
   const actor = useActor();
   return (
@@ -45,7 +45,7 @@ function One({ one }: { one: ScheduleShape }) {
               : one.paused
                 ? t("schedule.paused.by", {
                     who: actor(one.paused.by),
-                    why: one.paused.reason ? said(one.paused.reason) : "–",
+                    why: one.paused.reason ? one.paused.reason : "–",
                   })
                 : ""}
           </p>
@@ -53,7 +53,7 @@ function One({ one }: { one: ScheduleShape }) {
       </div>
       {one.problem && (
         <Note tone="failed" icon="failed">
-          {said(one.problem)}
+          {one.problem}
         </Note>
       )}
       <div className="grid g-2-1 split">
@@ -187,7 +187,7 @@ function DriftCard({ drift }: { drift: NonNullable<ScheduleShape["drift"]> }) {
 }
 
 function Trail({ one }: { one: ScheduleShape }) {
-  const { t, tWord, moment, said } = useSpeech();
+  const { t, tWord, moment } = useSpeech();
   const actor = useActor();
   if (one.trail.length === 0) return null;
   return (
@@ -201,7 +201,7 @@ function Trail({ one }: { one: ScheduleShape }) {
                 <b>{tWord("event", line.name)}</b>
               </td>
               <td>{actor(line.actor)}</td>
-              <td className="soft break">{line.reason ? said(line.reason) : ""}</td>
+              <td className="soft break">{line.reason ? line.reason : ""}</td>
             </tr>
           ))}
         </tbody>

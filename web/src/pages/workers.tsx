@@ -158,7 +158,7 @@ function Line({ worker }: { worker: Worker }) {
 
 /** What a worker says is not well with it, or how it ended; a word that is not known here is shown as it came. */
 function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) => string {
-  const { t, moment, said } = useSpeech();
+  const { t, moment } = useSpeech();
   return (name, value, all) => {
     const part = (value ?? {}) as Record<string, unknown>;
     const time = (at: unknown) => moment(String(at));
@@ -174,7 +174,7 @@ function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) =>
     }
     if (name === "loop_blocked_since") return t("trouble.loop", { since: time(value) });
     if (name === "by" && "loop_blocked_since" in all) return "";
-    if (name === "how") return said(String(value));
+    if (name === "how") return String(value);
     return `${name}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
   };
 }

@@ -92,7 +92,7 @@ function BulkDialog({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const { t, tWord, said } = useSpeech();
+  const { t, tWord } = useSpeech();
   const navigate = useNavigate();
   const fresh = useFresh();
   const wanted = { ...WANTED[name], ...chosen };
@@ -129,7 +129,7 @@ function BulkDialog({
         <ul className="skipped">
           {found.skipped.map((one) => (
             <li key={one.reason}>
-              <b>{t("bulk.left", { n: one.jobs })}</b> {said(one.reason)}{" "}
+              <b>{t("bulk.left", { n: one.jobs })}</b> {one.reason}{" "}
               <Link className="dim" to="/jobs/$id" params={{ id: one.example }}>
                 …{tail(one.example)}
               </Link>

@@ -8,7 +8,7 @@ import { Card, Json, Rows } from "./basic";
 import { StatusTag, useActor } from "./status";
 
 export function Facts({ job }: { job: JobWhole }) {
-  const { t, bytes, moment, num, said } = useSpeech();
+  const { t, bytes, moment, num } = useSpeech();
   const actor = useActor();
   const rows: [ReactNode, ReactNode][] = [];
   const add = (name: ReactNode, value: ReactNode) => rows.push([name, value]);
@@ -51,7 +51,7 @@ export function Facts({ job }: { job: JobWhole }) {
   if (Object.keys(job.labels).length > 0) add(t("facts.labels"), <Labels labels={job.labels} />);
   if (job.context && Object.keys(job.context as object).length > 0)
     add(t("facts.context"), <Json value={job.context} />);
-  add(t("col.by"), [actor(job.actor), job.reason && said(job.reason)].filter(Boolean).join(", "));
+  add(t("col.by"), [actor(job.actor), job.reason && job.reason].filter(Boolean).join(", "));
   if (job.submitted_by) {
     const by = job.submitted_by;
     add(t("facts.from"), <span title={by.program ?? undefined}>{`${by.host}, pid ${by.pid}`}</span>);

@@ -79,7 +79,7 @@ export function Items({ job }: { job: JobWhole }) {
 const PAGE = 20;
 
 function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: number }) {
-  const { t, moment, said } = useSpeech();
+  const { t, moment } = useSpeech();
   const [size, setSize] = useState(PAGE);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items begin short again
   useEffect(() => setSize(PAGE), [shown]);
@@ -120,7 +120,7 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
               <td className="mono">{item.key}</td>
               <td>
                 {item.reason ? (
-                  <b className={shown === "failed" ? "" : "plain"}>{said(item.reason)}</b>
+                  <b className={shown === "failed" ? "" : "plain"}>{item.reason}</b>
                 ) : (
                   <span className="dim">–</span>
                 )}

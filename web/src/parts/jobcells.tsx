@@ -50,7 +50,7 @@ export function itemParts(items: JobLine["items"]): { name: string; share: numbe
 
 /** The cell that says most: progress, what was refused, why it waits or failed. One line, and a bar where one helps. */
 export function Outcome({ job, now }: { job: JobLine; now: number }) {
-  const { t, num, span, said, error } = useSpeech();
+  const { t, num, span, error } = useSpeech();
   const { items } = job;
   if (job.status === "running" || job.status === "cancelling") return <Running job={job} now={now} />;
   if (job.status === "pending") return <Pending job={job} now={now} />;
@@ -78,7 +78,7 @@ export function Outcome({ job, now }: { job: JobLine; now: number }) {
   if (job.note)
     return (
       <span className="soft ell" title={job.note}>
-        {said(job.note)}
+        {job.note}
       </span>
     );
   if (items.ok || items.skipped)

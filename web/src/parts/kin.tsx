@@ -8,7 +8,7 @@ import { Card, Icon } from "./basic";
 import { useActor } from "./status";
 
 export function Kin({ job }: { job: JobWhole }) {
-  const { t, tWord, moment, said } = useSpeech();
+  const { t, tWord, moment } = useSpeech();
   const actor = useActor();
   const before = [...job.reran].sort((a, b) => a.created_at.localeCompare(b.created_at));
   const chain = job.ancestors.length + job.successors.length + job.groups.length > 0;
@@ -34,7 +34,7 @@ export function Kin({ job }: { job: JobWhole }) {
               <br />
               <span className="dim">
                 {moment(job.created_at)} · {actor(job.actor)}
-                {job.reason ? ` · ${said(job.reason)}` : ""}
+                {job.reason ? ` · ${job.reason}` : ""}
               </span>
             </li>
             {job.reruns.map((one) => (
@@ -103,7 +103,7 @@ function Chain({ job }: { job: JobWhole }) {
 }
 
 function Follower({ one }: { one: Following }) {
-  const { t, tWord, said } = useSpeech();
+  const { t, tWord } = useSpeech();
   return (
     <li>
       <span className="dim">{t("chain.then", { on: one.on.map((word) => tWord("on", word)).join(", ") })}</span>{" "}
@@ -116,7 +116,7 @@ function Follower({ one }: { one: Following }) {
       )}{" "}
       <span className="dim">
         {one.status ? tWord("status", one.status) : tWord("chain", one.state)}
-        {one.reason ? `: ${said(one.reason)}` : ""}
+        {one.reason ? `: ${one.reason}` : ""}
       </span>
       {one.successors.length > 0 && (
         <ul className="chain">

@@ -6,14 +6,14 @@ import { tail } from "../lib/format";
 import { Button, Note } from "./basic";
 
 export function ProblemNote({ problem, onRetry }: { problem: unknown; onRetry?: () => void }) {
-  const { t, said } = useSpeech();
+  const { t } = useSpeech();
   const found = problem instanceof Problem ? problem : new Problem(0, "broken", String(problem));
   const head =
     found.status === 0 ? t("problem.unreachable") : found.status === 403 ? t("problem.role") : t("problem.refused");
   return (
     <div className="problem" role="alert">
       <Note tone="failed" icon="failed">
-        <b>{head}</b> {said(found.detail)}
+        <b>{head}</b> {found.detail}
         {found.job && (
           <>
             {" "}

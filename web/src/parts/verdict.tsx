@@ -15,9 +15,9 @@ export function Verdict({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function Sentence({ job, now }: { job: JobWhole; now: number }) {
-  const { t, said, error } = useSpeech();
+  const { t, error } = useSpeech();
   const actor = useActor();
-  const note = said(job.note ?? "");
+  const note = job.note ?? "";
   switch (job.status) {
     case "completed":
       return <Completed job={job} />;
@@ -38,7 +38,7 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
       const last = [...job.timeline].reverse().find((line) => line.actor && line.actor !== "worker");
       return (
         <>
-          <b>{t("verdict.cancelled", { who: actor(last?.actor) })}</b> {last?.reason ? said(last.reason) : note}
+          <b>{t("verdict.cancelled", { who: actor(last?.actor) })}</b> {last?.reason ? last.reason : note}
         </>
       );
     }
@@ -79,18 +79,18 @@ function Sentence({ job, now }: { job: JobWhole; now: number }) {
 }
 
 function Completed({ job }: { job: JobWhole }) {
-  const { t, said } = useSpeech();
+  const { t } = useSpeech();
   const all = (job.items.ok ?? 0) + (job.items.skipped ?? 0);
   return (
     <>
       <b>{all > 0 ? t("verdict.completed.items", { n: all }) : t("verdict.completed")}</b>{" "}
-      {job.items.skipped ? t("told.skipped", { n: job.items.skipped }) : ""} {said(job.note ?? "")}
+      {job.items.skipped ? t("told.skipped", { n: job.items.skipped }) : ""} {job.note ?? ""}
     </>
   );
 }
 
 function Partly({ job }: { job: JobWhole }) {
-  const { t, said } = useSpeech();
+  const { t } = useSpeech();
   const failed = job.items.failed ?? 0;
   const first = useLook<ItemPage>(
     `jobs/${job.id}/items`,
@@ -114,7 +114,7 @@ function Partly({ job }: { job: JobWhole }) {
           })
         : failed > 0
           ? t("road.partial", { n: failed })
-          : said(job.note ?? "")}
+          : (job.note ?? "")}
     </>
   );
 }
