@@ -153,7 +153,7 @@ def _allowed(request: Request) -> str:
 async def _unexpected(_request: Request, error: Exception) -> Response:
     """What went wrong stands in the server's log (the server writes it there), not in the answer."""
     del error
-    return Problem(500, "internal", "something went wrong here; the server's log tells what").response()
+    return Problem(500, "internal", Message("api.internal")).response()
 
 
 _SENTENCES = {

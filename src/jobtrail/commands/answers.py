@@ -11,6 +11,7 @@ from jobtrail.job.failure import describe
 from jobtrail.job.json_value import canonical
 from jobtrail.job.model import WAITING_FOR_A_PERSON
 from jobtrail.job.questions.question import Question, check_answer
+from jobtrail.messages import Message
 from jobtrail.store import jobs, questions
 
 from .rerun import subject
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
     from jobtrail.store.questions import QuestionRow
 
 _GONE = {
-    questions.EXPIRED: "its time is over",
-    questions.DEFAULTED: "its time is over, and its default was taken",
+    questions.EXPIRED: Message("commands.question-expired"),
+    questions.DEFAULTED: Message("commands.question-defaulted"),
 }
 
 
 def answer_job(
-    store: Store, job_id: str, value: Any, *, question: str | None = None, actor: str, reason: str | None = None, **rest: Any
+    store: Store,
+    job_id: str,
+    value: Any,
+    *,
+    question: str | None = None,
+    actor: str,
+    reason: str | None = None,
+    **rest: Any,
 ) -> QuestionRow:
     """Answer what a job asks: its open question, or its last one, which then says why it cannot be answered.
 
@@ -49,9 +57,12 @@ def asked_by(store: Store, job_id: str, question: str | None = None) -> Question
     with store.read() as conn:
         asked = [one for one in questions.of_job(conn, job_id) if question in (None, one.name)]
     if not asked:
-        what = "has asked nothing" if question is None else f"has asked nothing called '{question}'"
-        message = f"job {job_id} {what}"
-        raise NotFound(message)
+        what = (
+            Message("commands.asked-nothing", job=job_id)
+            if question is None
+            else Message("commands.not-asked", question=question, job=job_id)
+        )
+        raise NotFound(what)
     return next((one for one in asked if one.state == questions.OPEN), asked[-1])
 
 
@@ -75,7 +86,7 @@ def answer(
             return None
         refused = refusal(row, now)
         if refused is None and (job is None or job.status not in WAITING_FOR_A_PERSON):
-            refused = QuestionClosed(f"job {row.job_id} does not wait for an answer any more", row.job_id)
+            refused = QuestionClosed(Message("commands.not-waiting", job=row.job_id), row.job_id)
         if refused is not None or job is None:
             return refused
         if wrong := check_answer(question_of(row), value):
@@ -83,7 +94,7 @@ def answer(
         text = canonical(value)
         closed = {"state": questions.ANSWERED, "answer": text, "actor": actor, "reason": reason}
         if not questions.close(conn, row.id, now, **closed):
-            return QuestionClosed(f"the question '{row.name}' has changed just now; look at it again", row.job_id)
+            return QuestionClosed(Message("commands.question-changed", name=row.name), row.job_id)
         if row.remember if remember is None else remember:
             questions.remember(conn, store.dialect, row, text, actor, now)
         _move(conn, store, transitions.answered(subject(job), now, actor=actor, question=row.name, reason=reason), now)
@@ -112,7 +123,7 @@ def _text(value: Any) -> str | None:
 def _question(conn: Connection, question_id: str) -> QuestionRow:
     row = questions.get(conn, question_id)
     if row is None:
-        message = f"there is no question {question_id}"
+        message = Message("commands.no-question", question=question_id)
         raise NotFound(message)
     return row
 
@@ -120,13 +131,15 @@ def _question(conn: Connection, question_id: str) -> QuestionRow:
 def refusal(row: QuestionRow, now: datetime) -> Exception | None:
     """Why it cannot be answered any more; None where it can."""
     if row.state == questions.ANSWERED:
-        message = f"the question '{row.name}' was answered by {row.actor} at {row.closed_at:%Y-%m-%d %H:%M:%S} UTC"
+        message = Message(
+            "commands.already-answered", name=row.name, actor=row.actor, at=f"{row.closed_at:%Y-%m-%d %H:%M:%S}"
+        )
         return AlreadyAnswered(message, row.job_id, actor=row.actor, at=row.closed_at)
     if row.state != questions.OPEN:
-        why = _GONE.get(row.state) or row.reason or "its job has ended"
-        return QuestionClosed(f"the question '{row.name}' cannot be answered any more: {why}", row.job_id)
+        why = _GONE.get(row.state) or row.reason or Message("commands.job-ended").stored
+        return QuestionClosed(Message("commands.question-closed", name=row.name, why=why), row.job_id)
     if row.expires_at is not None and row.expires_at <= now:
-        message = f"the question '{row.name}' could be answered until {row.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        message = Message("commands.question-late", name=row.name, at=f"{row.expires_at:%Y-%m-%d %H:%M:%S}")
         return QuestionClosed(message, row.job_id)
     return None
 
@@ -140,7 +153,7 @@ def _move(conn: Connection, store: Store, move: Move, now: datetime) -> None:
     """With the job's row held it cannot have changed; if it has, nothing of this may stay."""
     store.wake.need()
     if jobs.apply(conn, store.dialect, [move], now, wake=store.wake.need):
-        message = f"job {move.job_id} has changed just now; look at it again"
+        message = Message("commands.job-changed", job=move.job_id)
         raise IllegalMove(message, move.job_id)
 
 
@@ -163,7 +176,14 @@ def _expire(store: Store, row: QuestionRow, conn: Connection) -> int:
     if row.default is not None:
         _move(conn, store, transitions.default_taken(subject(job), now, question=row.name), now)
         return 1
-    failure = describe(TimeoutError(f"nobody answered '{row.name}' until {row.expires_at:%Y-%m-%d %H:%M:%S} UTC"))
+    failure = describe(
+        TimeoutError(Message("commands.not-answered", name=row.name, at=f"{row.expires_at:%Y-%m-%d %H:%M:%S}"))
+    )
     error, fingerprint = failure.to_json(), failure.fingerprint
-    _move(conn, store, transitions.question_expired(subject(job), now, question=row.name, error=error, fingerprint=fingerprint), now)
+    _move(
+        conn,
+        store,
+        transitions.question_expired(subject(job), now, question=row.name, error=error, fingerprint=fingerprint),
+        now,
+    )
     return 1

@@ -22,6 +22,7 @@ from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option
 from jobtrail.job.unit import step_digest
+from jobtrail.messages import Message
 from jobtrail.store import events as trail
 from jobtrail.store import queues, runs
 from jobtrail.store.search import search
@@ -65,24 +66,24 @@ class Wanted:
         """Refuse what cannot be."""
         choice_option("action", self.action, ACTIONS)
         if (self.mode is not None) != (self.action == RERUN):
-            raise InvalidOption("mode= belongs to the action rerun, which needs one: full, failed_items or resume")
+            raise InvalidOption(Message("commands.bulk-mode"))
         if self.mode is not None:
             choice_option("mode", self.mode, [one.value for one in Mode])
         if (self.filter is None) == (self.ids is None):
-            raise InvalidOption("say which jobs are meant: by a filter or by their ids")
+            raise InvalidOption(Message("commands.bulk-which"))
         if self.filter is not None and not self.filter.strip():
-            raise InvalidOption("the filter is empty, which would mean every job; say which are meant")
+            raise InvalidOption(Message("commands.bulk-empty-filter"))
         if self.ids is not None:
             _check_ids(self.ids)
 
 
 def _check_ids(ids: Sequence[str]) -> None:
     if not 1 <= len(ids) <= MOST_JOBS:
-        message = f"a bulk action is for 1 to {MOST_JOBS:,} jobs; {len(ids):,} are named"
+        message = Message("commands.bulk-size", most=MOST_JOBS, count=len(ids))
         raise InvalidOption(message)
     wrong = next((one for one in ids if not ID.fullmatch(one)), None)
     if wrong is not None:
-        message = f"'{wrong[:60]}' is no id of a job"
+        message = Message("commands.not-an-id", id=wrong[:60])
         raise InvalidOption(message)
 
 
@@ -197,32 +198,38 @@ def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
     if wanted.action == RERUN:
         return _not_rerun(row, status)
     if wanted.action == CANCEL:
-        return "is being stopped already" if status is Status.CANCELLING else "has ended" if status in FINAL else None
+        return (
+            Message("commands.skip-stopping").stored
+            if status is Status.CANCELLING
+            else Message("commands.skip-ended").stored
+            if status in FINAL
+            else None
+        )
     if status is not Status.PENDING:
-        return f"is {status}"
+        return Message("commands.skip-status", status=status).stored
     if row.waits_for is not None:
-        return "waits for another job"
-    return "is due already" if row.run_at is None or row.run_at <= now else None
+        return Message("commands.skip-waits").stored
+    return Message("commands.skip-due").stored if row.run_at is None or row.run_at <= now else None
 
 
 def _not_retried(row: Any, status: Status) -> str | None:
     if status not in RETRYABLE:
-        return f"is {status}"
+        return Message("commands.skip-status", status=status).stored
     if row.body_running:
-        return "its body still runs"
+        return Message("commands.skip-body-runs").stored
     if row.unit is None or row.unit_lock == row.unit:
         return None
     if row.active:
-        return "its unit has an active job"
-    return "its unit has a newer job" if row.newer else None
+        return Message("commands.skip-active").stored
+    return Message("commands.skip-newer").stored if row.newer else None
 
 
 def _not_rerun(row: Any, status: Status) -> str | None:
     if status not in FINAL:
-        return f"is {status}"
+        return Message("commands.skip-status", status=status).stored
     if row.reran:
-        return "was run again already"
-    return "its unit has an active job" if row.active else None
+        return Message("commands.skip-reran").stored
+    return Message("commands.skip-active").stored if row.active else None
 
 
 def stands(conn: Connection, job_id: str) -> Any:
@@ -263,11 +270,11 @@ def submit(
     Raises: Conflict where there is nothing (any more) to do; InvalidOption.
     """
     if not shown.acts:
-        why = f": {shown.skips[0][0]}" if shown.skips else ""
-        message = f"there is no job with which something would be done{why}"
+        why = Message("commands.because", reason=shown.skips[0][0]) if shown.skips else ""
+        message = Message("commands.bulk-nothing", why=why)
         raise Conflict(message)
     if per_second is not None and not 0 < per_second <= MOST_PER_SECOND:
-        message = f"per_second must be a number above 0, up to {MOST_PER_SECOND:g}; it is {per_second!r}"
+        message = Message("commands.bulk-rate", most=MOST_PER_SECOND, value=repr(per_second))
         raise InvalidOption(message)
     service.make_ready()
     store, wanted, key = service.store, shown.wanted, key or shown.digest

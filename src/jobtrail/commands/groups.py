@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import NotFound, ResultTimeout
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import Outcome
+from jobtrail.messages import Message
 from jobtrail.store import successors
 
 from . import submit
@@ -56,7 +57,7 @@ class Group:
         with self._store.read() as conn:
             found = successors.group_of(conn, self.id)
         if found is None:
-            message = f"there is no group {self.id}"
+            message = Message("commands.no-group", group=self.id)
             raise NotFound(message)
         return found
 
@@ -90,7 +91,7 @@ class Group:
         end = None if timeout is None else time.monotonic() + timeout
         while (outcome := self.outcome()) is None:
             if end is not None and time.monotonic() >= end:
-                message = f"the group {self.id} is not at its end after {timeout:g} s"
+                message = Message("commands.group-goes-on", group=self.id, timeout=timeout)
                 raise ResultTimeout(message)
             time.sleep(WAIT_POLL)
         return outcome
@@ -142,4 +143,6 @@ def _open(
     members: dict[str, Status | None] = {ids[i]: None for i in range(len(prepared))}
     for job_id in sorted(members):
         members[job_id] = successors.follow_existing(conn, job_id)
-    successors.open_group(conn, store.dialect, group, list(members.items()), following, store.now(), name=name, actor=actor)
+    successors.open_group(
+        conn, store.dialect, group, list(members.items()), following, store.now(), name=name, actor=actor
+    )

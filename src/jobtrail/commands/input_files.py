@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.errors import InputChanged, InvalidFile
 from jobtrail.job.model import FileInput
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ def inspect(path: str | os.PathLike[str], *, progress: Callable[[int, int], None
     """
     where = Path(path)
     if not str(where).isprintable():
-        message = f"the file name {str(where)!r} holds a line break or another character that cannot be shown"
+        message = Message("commands.file-name-unprintable", name=repr(str(where)))
         raise InvalidFile(message)
     where = where.absolute()
     before = _stat(where)
@@ -58,7 +59,7 @@ def check_unchanged(file: FileInput) -> FileInput:
     try:
         now = FileInput(file.path, _stat(Path(file.path)).st_size, _hash(Path(file.path), file.size, None))
     except InvalidFile as error:
-        message = f"the input file is not there any more: {error}"
+        message = Message("commands.input-gone", error=error)
         raise InputChanged(message) from error
     if now.sha256 != file.sha256:
         changed = InputChanged(
@@ -84,16 +85,16 @@ def _stat(path: Path) -> os.stat_result:
     try:
         found = path.stat()
     except FileNotFoundError:
-        message = f"there is no file {path}"
+        message = Message("commands.no-file", path=path)
         raise InvalidFile(message) from None
     except OSError as error:
-        message = f"the file {path} cannot be read: {error.strerror}"
+        message = Message("commands.file-unreadable", path=path, error=error.strerror)
         raise InvalidFile(message) from None
     if path.is_dir():
-        message = f"{path} is a folder; name a file"
+        message = Message("commands.file-is-folder", path=path)
         raise InvalidFile(message)
     if not path.is_file():
-        message = f"{path} is no plain file"
+        message = Message("commands.not-a-file", path=path)
         raise InvalidFile(message)
     return found
 
@@ -101,7 +102,7 @@ def _stat(path: Path) -> os.stat_result:
 def _refuse_changed(path: Path, before: os.stat_result) -> None:
     now = _stat(path)
     if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        message = f"the file {path} is still being written; submit it when it is whole"
+        message = Message("commands.file-growing", path=path)
         raise InvalidFile(message)
 
 
@@ -116,6 +117,6 @@ def _hash(path: Path, size: int, progress: Callable[[int, int], None] | None) ->
                 if progress is not None:
                     progress(done, size)
     except OSError as error:
-        message = f"the file {path} cannot be read: {error.strerror}"
+        message = Message("commands.file-unreadable", path=path, error=error.strerror)
         raise InvalidFile(message) from None
     return digest.hexdigest()

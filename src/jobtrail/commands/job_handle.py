@@ -10,6 +10,7 @@ from jobtrail.errors import JobFailed, NotFound, ResultTimeout
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import FINAL, Status
+from jobtrail.messages import Message
 from jobtrail.store import events, items, jobs, questions, runs
 from jobtrail.store import successors as successor_rows
 
@@ -86,7 +87,7 @@ class Job(JobFields):
         with self._store.read() as conn:
             row = self._loaded = jobs.get(conn, self.id)
         if row is None:
-            message = f"there is no job {self.id}"
+            message = Message("commands.no-job", job=self.id)
             raise NotFound(message)
         return row
 
@@ -214,7 +215,7 @@ class Job(JobFields):
 
     def _check_wait(self, end: float | None, timeout: float | None) -> None:
         if end is not None and time.monotonic() >= end:
-            message = f"job {self.id} is still {self.status} after {timeout:g} s"
+            message = Message("commands.job-goes-on", job=self.id, status=self.status, timeout=timeout)
             raise ResultTimeout(message)
 
     def _result(self) -> Any:
@@ -339,7 +340,11 @@ class Job(JobFields):
             NotFound: If this job does not exist.
         """
         row = self._read()
-        one = successor(SuccessorRequest(*task._to_follow(), params, **options), Predecessor(row.source, row.period), task._submitter.settings)
+        one = successor(
+            SuccessorRequest(*task._to_follow(), params, **options),
+            Predecessor(row.source, row.period),
+            task._submitter.settings,
+        )
 
         def operation(conn: Connection) -> Any:
             self._store.wake.need()

@@ -11,6 +11,7 @@ from jobtrail.database.tables import workers
 from jobtrail.database.wakeup import QUEUES
 from jobtrail.errors import NotFound
 from jobtrail.job.task import name_option
+from jobtrail.messages import Message
 from jobtrail.store import queues
 from jobtrail.store.workers import ALIVE
 
@@ -32,7 +33,7 @@ def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason:
     def operation(conn: Connection) -> bool:
         known = known_queues(conn, service)
         if name not in known:
-            message = f"there is no queue '{name}'; there are: {', '.join(sorted(known)) or 'none'}"
+            message = Message("commands.no-queue", name=name, known=", ".join(sorted(known)) or "none")
             raise NotFound(message)
         store.wake.need(QUEUES)
         return queues.set_paused(conn, store.dialect, name, store.now(), paused=paused, actor=actor, reason=reason)

@@ -16,6 +16,7 @@ from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, choice_option
 from jobtrail.job.transitions import Subject
 from jobtrail.job.unit import Unit
+from jobtrail.messages import Message
 from jobtrail.store import jobs, successors
 from jobtrail.store.submissions import Rules
 
@@ -45,21 +46,23 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
     def operation(conn: Connection) -> Any:
         row = _existing(conn, job_id)
         if row.status not in RETRYABLE:
-            return IllegalMove(_cannot(row, "be retried"), row.id)
+            return IllegalMove(_cannot("commands.cannot-retry", row), row.id)
         if row.body_running:
-            return Conflict(f"the body of job {row.id} still runs; it can be retried when that has ended", row.id)
+            return Conflict(Message("commands.body-still-runs", job=row.id), row.id)
         refusal = _unit_in_way(conn, row)
         if refusal is not None:
             return refusal
         store.wake.need()
         now = store.now()
-        refused = jobs.apply(conn, store.dialect, [transitions.retried(subject(row), now, actor=actor, reason=reason)], now)
-        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+        refused = jobs.apply(
+            conn, store.dialect, [transitions.retried(subject(row), now, actor=actor, reason=reason)], now
+        )
+        return IllegalMove(Message("commands.job-changed", job=row.id), row.id) if refused else None
 
     try:
         answer = store.write(operation, key=job_id)
     except DuplicateRow as error:
-        message = f"another job of the unit of job {job_id} was submitted in this moment"
+        message = Message("commands.unit-just-taken", job=job_id)
         raise AlreadyActive(message) from error
     if answer is not None:
         raise answer
@@ -72,10 +75,10 @@ def _unit_in_way(conn: Connection, row: JobRow) -> Conflict | None:
     if active == row.id:
         return None  # interrupted and held: it has the unit, and what is newer waits behind it
     if active is not None:
-        return AlreadyActive(f"the unit of job {row.id} has an active job: {active}", active)
+        return AlreadyActive(Message("commands.unit-active", job=row.id, active=active), active)
     newest = jobs.newest_of_unit(conn, row.unit)
     if newest is not None and newest != row.id:
-        return Conflict(f"job {row.id} is not the newest of its unit; retry or re-run {newest}", newest)
+        return Conflict(Message("commands.not-newest", job=row.id, newest=newest), newest)
     return None
 
 
@@ -118,7 +121,7 @@ def rerun(
         raise answer
     submitted: Submitted = answer
     if submitted.why is not None:
-        message = f"the unit of job {job_id} has an active job: {submitted.in_way}"
+        message = Message("commands.unit-active", job=job_id, active=submitted.in_way)
         raise AlreadyActive(message, submitted.in_way)
     return submitted
 
@@ -141,11 +144,11 @@ def rerun_on(
     """
     row = _existing(conn, job_id)
     if row.status not in FINAL:
-        return IllegalMove(_cannot(row, "be run again before it has ended"), row.id)
+        return IllegalMove(_cannot("commands.cannot-rerun", row), row.id)
     new, rules = _plan(row, mode, file, if_active, trace)
     active = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
     if active is not None and if_active != "queue":
-        return AlreadyActive(f"the work of job {row.id} is being continued by job {active}", active)
+        return AlreadyActive(Message("commands.continued-by", job=row.id, active=active), active)
     if with_successors and (following := _following(conn, row.id)):
         new, rules = replace(new, followed=True), replace(rules, following=following)
     return store.submit_on(conn, replace(new, **said), rules)
@@ -161,7 +164,7 @@ def _plan(
     row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, trace: Mapping[str, str] | None
 ) -> tuple[NewJob, Rules]:
     if corrected is not None and row.file is None:
-        message = f"job {row.id} did not work on a file, so no corrected file can be given"
+        message = Message("commands.no-file-to-correct", job=row.id)
         raise InvalidOption(message)
     file = corrected or (input_files.from_json(row.file) if row.file else None)
     period = Period.parse(row.period) if row.period else None
@@ -213,13 +216,13 @@ def _continues(mode: Mode) -> str | None:
 def _existing(conn: Connection, job_id: str) -> JobRow:
     row = jobs.get(conn, job_id, lock=True)
     if row is None:
-        message = f"there is no job {job_id}"
+        message = Message("commands.no-job", job=job_id)
         raise NotFound(message)
     return row
 
 
-def _cannot(row: JobRow, what: str) -> str:
-    return f"job {row.id} is {row.status} and cannot {what}"
+def _cannot(code: str, row: JobRow) -> Message:
+    return Message(code, job=row.id, status=row.status)
 
 
 def subject(row: JobRow) -> Subject:
@@ -259,20 +262,25 @@ def cancel(
         if row.status is Status.RUNNING:
             move = transitions.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
         elif row.status is Status.CANCELLING and not force:
-            return IllegalMove(f"job {row.id} has been asked to stop already; its end can be forced", row.id)
+            return IllegalMove(Message("commands.stop-asked-already", job=row.id), row.id)
         elif row.status is Status.CANCELLING:
-            text = f"asked to stop ({row.stop_cause}), then its end was forced; its body still runs"
+            text = Message("commands.forced", cause=row.stop_cause)
             error = None if row.stop_cause == StopCause.CANCEL else describe(TimeoutError(text)).to_json()
-            move = transitions.forced(job, at, actor=actor, error=error, reason=reason or "second cancel")
+            move = transitions.forced(
+                job, at, actor=actor, error=error, reason=reason or Message("commands.second-cancel").stored
+            )
         elif row.status in FINAL:
-            return IllegalMove(_cannot(row, "be cancelled: it has ended"), row.id)
+            return IllegalMove(_cannot("commands.cannot-cancel", row), row.id)
         else:
             move = transitions.cancelled(job, at, actor=actor, reason=reason)
         store.wake.need()
         children = _waiting_children(conn, row)
-        also = [transitions.cancelled(subject(one), at, actor=actor, reason=f"with job {row.id}") for one in children]
+        also = [
+            transitions.cancelled(subject(one), at, actor=actor, reason=Message("commands.with-job", job=row.id).stored)
+            for one in children
+        ]
         if move in jobs.apply(conn, store.dialect, [move, *also], at):
-            return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id)
+            return IllegalMove(Message("commands.job-changed", job=row.id), row.id)
         return move.to.value
 
     answer = store.write(operation, key=job_id)
@@ -296,11 +304,13 @@ def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None)
     def operation(conn: Connection) -> Any:
         row = _existing(conn, job_id)
         if row.status is not Status.PENDING or row.waits_for is not None:
-            return IllegalMove(_cannot(row, "be started now"), row.id)
+            return IllegalMove(_cannot("commands.cannot-start", row), row.id)
         store.wake.need()
         now = store.now()
-        refused = jobs.apply(conn, store.dialect, [transitions.run_now(subject(row), now, actor=actor, reason=reason)], now)
-        return IllegalMove(f"job {row.id} has changed just now; look at it again", row.id) if refused else None
+        refused = jobs.apply(
+            conn, store.dialect, [transitions.run_now(subject(row), now, actor=actor, reason=reason)], now
+        )
+        return IllegalMove(Message("commands.job-changed", job=row.id), row.id) if refused else None
 
     answer = store.write(operation, key=job_id)
     if answer is not None:

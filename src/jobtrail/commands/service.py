@@ -13,6 +13,7 @@ from jobtrail.errors import DuplicateRow, InvalidOption, NotFound, StoreError, S
 from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Submitted
+from jobtrail.messages import Message
 from jobtrail.store import jobs, workers
 from jobtrail.store.search import search
 
@@ -280,9 +281,7 @@ class Service:
     ) -> tuple[NewJob, list[tuple[str, str]]]:
         for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
-                message = (
-                    f"enqueue_many() cannot take using({word}=): submit such jobs one by one, or with enqueue_each()"
-                )
+                message = Message("commands.many-cannot", word=word)
                 raise InvalidOption(message)
         prepared = self._prepare(task, {}, using)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
@@ -330,11 +329,11 @@ class Service:
             if row is None:
                 found = jobs.ending_with(conn, job_id)
                 if len(found) > 1:
-                    message = f"several jobs end with '{job_id}': {', '.join(found)}"
+                    message = Message("commands.several-jobs", id=job_id, found=", ".join(found))
                     raise NotFound(message)
                 row = jobs.get(conn, found[0]) if found else None
         if row is None:
-            message = f"there is no job '{job_id}'"
+            message = Message("commands.no-job-ending", id=job_id)
             raise NotFound(message)
         return self._job(row.id, row=row)
 

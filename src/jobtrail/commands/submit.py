@@ -28,6 +28,7 @@ from jobtrail.job.retry import coerce_retry
 from jobtrail.job.successor import Successor, ends_option, when_option
 from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, seconds_option
 from jobtrail.job.unit import unit_of
+from jobtrail.messages import Message
 from jobtrail.store.submissions import PLAIN, Rules
 
 from . import input_files
@@ -58,7 +59,9 @@ class Prepared:
     plain: bool
 
 
-def prepare(task: Task, args: dict[str, Any], using: Using, settings: Settings, now: datetime, submitter: str) -> Prepared:
+def prepare(
+    task: Task, args: dict[str, Any], using: Using, settings: Settings, now: datetime, submitter: str
+) -> Prepared:
     """Check a submission and make its row. Blocking where there is a file, which is read and hashed here.
 
     Raises: UsageError (its subclasses) for whatever cannot be; nothing was stored then.
@@ -144,7 +147,7 @@ def _arguments(following: SuccessorRequest) -> dict[str, Any]:
     if following.result_as is None:
         return signature.bind(name, (), params)
     if following.result_as in params:
-        message = f"the argument '{following.result_as}' of {name} is to be the result, so it cannot be given"
+        message = Message("commands.result-argument", argument=following.result_as, name=name)
         raise InvalidArguments(message)
     return signature.bind(name, (), {**params, following.result_as: None})
 
@@ -153,7 +156,7 @@ def _using(following: SuccessorRequest, before: Predecessor) -> Using:
     using = following.using
     for word in _NOT_FOR_SUCCESSORS:
         if getattr(using, word) is not None:
-            message = f"a successor cannot be told {word}=: it comes when the job before it ends (when= says how much later)"
+            message = Message("commands.successor-cannot", word=word)
             raise InvalidOption(message)
     file = following.file if following.file is not None else using.file
     source = following.source if following.source is not INHERIT else using.source or before.source
@@ -182,10 +185,10 @@ def _file(using: Using) -> FileInput | None:
     if using.file is None:
         return None
     if using.period is not None:
-        message = "a job works on a period or on a file, not on both"
+        message = Message("commands.period-or-file")
         raise InvalidOption(message)
     if not isinstance(using.file, (str, os.PathLike, FileInput)):
-        message = f"file must be a path; it is {type(using.file).__name__}"
+        message = Message("commands.file-not-path", type=type(using.file).__name__)
         raise InvalidOption(message)
     return input_files.given(using.file)
 
@@ -205,19 +208,19 @@ def _parsed(text: str, zone: str | None) -> Period:
 
 def _run_at(using: Using, now: datetime) -> datetime | None:
     if using.run_at is not None and using.delay is not None:
-        message = "say run_at or delay, not both"
+        message = Message("commands.run-at-or-delay")
         raise InvalidOption(message)
     if using.run_at is not None:
         moment = in_our_time(using.run_at)
         if moment is None:
-            message = f"run_at must be a datetime with a zone, in the years 1900 to 2999; it is {using.run_at!r}"
+            message = Message("commands.bad-run-at", value=repr(using.run_at))
             raise InvalidOption(message)
         return moment
     if using.delay is None:
         return None
     seconds = using.delay.total_seconds() if isinstance(using.delay, timedelta) else using.delay
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
-        message = f"delay must be a number of seconds from 0, or a timedelta; it is {using.delay!r}"
+        message = Message("commands.bad-delay", value=repr(using.delay))
         raise InvalidOption(message)
     return now + timedelta(seconds=min(float(seconds), 100 * 366 * 86_400.0))
 
@@ -238,13 +241,11 @@ def _options(using: Using) -> str | None:
     return dumps(options) if options else None
 
 
-def _idempotency(
-    new: NewJob, using: Using, settings: Settings, now: datetime
-) -> tuple[str, str, str, datetime] | None:
+def _idempotency(new: NewJob, using: Using, settings: Settings, now: datetime) -> tuple[str, str, str, datetime] | None:
     digest = hashlib.sha256(dumps([new.task, new.args, new.source, new.period, new.unit]).encode()).hexdigest()
     if using.idempotency is not None:
         if using.idempotency != "params" or using.idempotency_key is not None:
-            message = "idempotency may be 'params' (and then no idempotency_key is given)"
+            message = Message("commands.bad-idempotency")
             raise InvalidOption(message)
         window = _window(using.window)
         number = int(now.timestamp() // window.total_seconds())
@@ -259,7 +260,7 @@ def _idempotency(
 
 def _window(window: timedelta | None) -> timedelta:
     if not isinstance(window, timedelta) or window.total_seconds() <= 0:
-        message = "idempotency='params' needs window=timedelta(...), the time in which equal submissions are one"
+        message = Message("commands.idempotency-window")
         raise InvalidOption(message)
     return window
 
@@ -272,16 +273,16 @@ def check_answer(answer: Submitted, prepared: Prepared) -> None:
     unit = prepared.rules.unit
     what = unit.text if unit else prepared.new.task
     if answer.why == "active":
-        message = f"'{what}' has an active job with other arguments: {answer.in_way}"
+        message = Message("commands.active-other-arguments", what=what, active=answer.in_way)
         if prepared.rules.if_active == "raise":
-            message = f"'{what}' has an active job: {answer.in_way}"
+            message = Message("commands.active", what=what, active=answer.in_way)
         raise AlreadyActive(message, answer.in_way)
     if answer.why == "done" and prepared.rules.if_done == "raise":
-        message = f"'{what}' is complete already, by job {answer.in_way}"
+        message = Message("commands.done", what=what, job=answer.in_way)
         raise AlreadyDone(message, answer.in_way)
     if answer.why == "key":
-        message = f"this idempotency key was used for job {answer.in_way} with other arguments"
+        message = Message("commands.key-used", job=answer.in_way)
         raise IdempotencyConflict(message, answer.in_way)
     if answer.why == "busy":
-        message = f"'{what}' changed hands too often; submit it again"
+        message = Message("commands.changed-too-often", what=what)
         raise StoreUnavailable(message)

@@ -10,6 +10,7 @@ from sqlalchemy import event
 from jobtrail.database.wakeup import CHANNEL
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import Submitted
+from jobtrail.messages import Message
 from jobtrail.store import workers
 from jobtrail.store.submissions import predict
 
@@ -55,13 +56,13 @@ def _connection_of(given: Any) -> Connection:
     if callable(connection) and hasattr(given, "execute"):
         found: Connection = connection()
         return found
-    message = f"connection= takes a SQLAlchemy Session or Connection (sync or async), not {type(given).__name__}"
+    message = Message("commands.bad-connection", type=type(given).__name__)
     raise InvalidOption(message)
 
 
 def _check_database(store: Store, conn: Connection) -> None:
     if conn.dialect.name != store.dialect.name:
-        message = f"connection= is a connection to {conn.dialect.name}, but the jobs are in {store.dialect.name}"
+        message = Message("commands.other-database", given=conn.dialect.name, ours=store.dialect.name)
         raise InvalidOption(message)
 
 
@@ -71,9 +72,7 @@ def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
     return answer
 
 
-def _at_commit(
-    store: Store, conn: Connection, prepared: Prepared, settle: Callable[[Submitted], None]
-) -> Submitted:
+def _at_commit(store: Store, conn: Connection, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
     """SQLite has one writer: writing now would hold everybody up until the caller commits.
 
     So the row is written in the moment of his commit, still in his transaction; what can be answered before

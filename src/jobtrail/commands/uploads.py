@@ -18,6 +18,7 @@ from jobtrail.database.tables import jobs, units
 from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import FileInput, Outcome
+from jobtrail.messages import Message
 
 from . import input_files
 
@@ -54,7 +55,7 @@ def folder_of(settings: Settings, store: Store) -> Path:
         return Path(settings.upload_folder).absolute()
     database = store.database.path
     if database is None:
-        message = "files cannot be uploaded: set upload_folder to a folder that the server and all workers see"
+        message = Message("commands.no-upload-folder")
         raise UsageError(message)
     return Path(f"{database.absolute()}.uploads")
 
@@ -85,7 +86,7 @@ class Incoming:
         self._size += len(data)
         if self._size > self._limit:
             self.abandon()
-            message = f"a file may have {self._limit:,} bytes; this one has more"
+            message = Message("commands.upload-too-large", most=self._limit)
             raise TooLarge(message)
         self._digest.update(data)
         try:
@@ -120,10 +121,10 @@ def plain_name(name: str) -> str:
     """
     plain = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
     if not plain.strip(".") or not plain.isprintable():
-        message = f"a file needs a name that can be shown; {name[:100]!r} is none"
+        message = Message("commands.upload-name", name=repr(name[:100]))
         raise InvalidFile(message)
     if len(plain.encode()) > NAME_LIMIT:
-        message = f"the name of a file has at most {NAME_LIMIT} bytes; '{plain[:50]}…' has more"
+        message = Message("commands.upload-name-too-long", most=NAME_LIMIT, name=plain[:50])
         raise InvalidFile(message)
     return plain
 
@@ -138,7 +139,7 @@ def find(folder: Path, upload: str) -> FileInput:
         held = [one for one in home.iterdir() if one.is_file()]
         if kept is not None and len(held) == 1:
             return FileInput(str(held[0]), held[0].stat().st_size, kept["sha256"], uploaded=True)
-    message = f"there is no upload '{upload[:50]}' (one that no job has taken goes after a day)"
+    message = Message("commands.no-upload", upload=upload[:50])
     raise NotFound(message)
 
 
@@ -153,9 +154,9 @@ def below(roots: Iterable[str], path: str) -> FileInput:
         if found.is_relative_to(root.resolve()) and _is_file(found):
             return input_files.inspect(found)
     where = ", ".join(str(root) for root in allowed)
-    message = "no file of the server may be named here: upload it, or set input_roots"
+    message = Message("commands.no-server-files")
     if allowed:
-        message = f"'{path[:200]}' is no file below {where}"
+        message = Message("commands.file-outside", path=path[:200], where=where)
     raise InvalidFile(message)
 
 

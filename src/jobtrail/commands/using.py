@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ class Using:
         known = {f.name for f in fields(self)}
         unknown = sorted(set(options) - known)
         if unknown:
-            message = f"using() has no option '{unknown[0]}'; its options are: {', '.join(sorted(known))}"
+            message = Message("commands.unknown-using", known=sorted(known), option=unknown[0])
             raise InvalidOption(message)
         return replace(self, **options)
 

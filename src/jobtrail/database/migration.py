@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import inspect, text
 
 from jobtrail.errors import SchemaMismatch
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -59,15 +60,12 @@ def ensure(database: Database, *, automatic: bool | None = None) -> None:
     if found.current:
         return
     if found.newer:
-        message = (
-            f"the database has schema {found.version}, this program knows {HEAD}: it is newer than this program; "
-            "update jobtrail on this machine"
-        )
+        message = Message("database.schema-newer", version=found.version, head=HEAD)
         raise SchemaMismatch(message)
     if automatic is None:
         automatic = database.is_sqlite
     if not automatic:
-        message = f"the database has {_words(found)}, this program needs {HEAD}; run 'jobtrail migrate' once"
+        message = Message("database.schema-older", found=_words(found), head=HEAD)
         raise SchemaMismatch(message)
     upgrade(database)
 
@@ -79,7 +77,7 @@ def upgrade(database: Database) -> bool:
         try:
             found = _state(conn)
             if found.newer:
-                message = f"the database has schema {found.version}, which is newer than this program's {HEAD}"
+                message = Message("database.schema-newer-still", version=found.version, head=HEAD)
                 raise SchemaMismatch(message)
             if not found.current:
                 _run_alembic(conn)
@@ -104,8 +102,8 @@ def sql(database: Database) -> str:
     return out.getvalue()
 
 
-def _words(found: SchemaState) -> str:
-    return "no tables of jobtrail" if found.version is None else f"schema {found.version}"
+def _words(found: SchemaState) -> Message:
+    return Message("database.no-tables") if found.version is None else Message("database.schema", version=found.version)
 
 
 def _state(conn: Connection) -> SchemaState:

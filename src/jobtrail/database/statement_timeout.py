@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import DBAPIError
 
 from jobtrail.errors import TooSlow
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def time_limit(conn: Connection, seconds: float) -> Iterator[None]:
     except DBAPIError as error:
         if not _was_given_up(error):
             raise
-        message = f"this was given up after {seconds:g} s; say more in the filter: a task, a source, a status, a time"
+        message = Message("database.too-slow", seconds=seconds)
         raise TooSlow(message) from error
 
 

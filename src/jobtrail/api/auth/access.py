@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from jobtrail.api.problems import Problem
 from jobtrail.errors import InvalidOption, UsageError
+from jobtrail.messages import Message
 
 from . import sessions
 
@@ -43,7 +44,7 @@ class Person:
     def __post_init__(self) -> None:
         """Refuse a role that no route could ask for."""
         if self.role not in ROLES:
-            message = f"there is no role '{self.role}'; there are: {', '.join(ROLES)}"
+            message = Message("api.no-role", role=self.role, roles=", ".join(ROLES))
             raise InvalidOption(message)
 
     @property
@@ -119,7 +120,7 @@ class Access:
         if found is None:
             desk.attempts.check(address)
             desk.attempts.failed(address)
-            raise Problem(401, "bad-token", "this token is not known, revoked, or over its time", headers=CHALLENGE)
+            raise Problem(401, "bad-token", Message("api.bad-token"), headers=CHALLENGE)
         return Person(found.name, found.role, "token")
 
     async def _of_login(self, connection: HTTPConnection, scope: Scope) -> Person | None:

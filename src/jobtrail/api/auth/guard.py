@@ -14,14 +14,15 @@ from starlette.routing import Match
 from jobtrail.api.problems import MEDIA_TYPE, Problem
 from jobtrail.api.problems import of as problem_of
 from jobtrail.errors import InvalidOption, JobTrailError
-from jobtrail.messages import from_accept_language, use_language
+from jobtrail.messages import Message, from_accept_language, use_language
 
 from .access import CHALLENGE, ROLES, Access, Person, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Message as Event
 
     from jobtrail.api.context import Desk
 
@@ -190,7 +191,7 @@ class Guard:
             return  # there is no such route, or not for this method: nothing of ours will be called
         role = rule_of(endpoint)
         if role is None:
-            raise Problem(403, "closed", "this address is closed: nothing says who may use it")
+            raise Problem(403, "closed", Message("api.closed"))
         if not getattr(endpoint, _FILES, False):
             scope[_BOUNDED] = True
             _check_size(headers.get("content-length", ""))
@@ -202,7 +203,7 @@ class Guard:
         if person is None:
             raise Problem(401, "login-needed", self._how(scope), headers=CHALLENGE)
         if not person.may(role):
-            raise Problem(403, "role-needed", f"this needs the role {role}; yours is {person.role}", role=role)
+            raise Problem(403, "role-needed", Message("api.needs-role", role=role, mine=person.role), role=role)
 
     async def _person(self, scope: Scope, *, needed: bool) -> Person | None:
         try:
@@ -212,11 +213,11 @@ class Guard:
                 raise
             return None
 
-    def _how(self, scope: Scope) -> str:
+    def _how(self, scope: Scope) -> Message:
         if self.access.tokens or self.access.login is not None or self.access.proxy_header is not None:
-            return "say who you are: log in, or send a token as Bearer"
+            return Message("api.log-in")
         del scope
-        return "nobody can log in here from another machine"
+        return Message("api.no-login-here")
 
     def _endpoint(self, scope: Scope) -> Any:
         """What this request will call: the first route that fits, as the router itself decides; None where nothing does."""
@@ -237,7 +238,7 @@ class Guard:
             # Who has to log in is known to the browser under the right name only.
             good = not self.access.local
         if not good and not (self.access.local and name in _LOOPBACK):
-            message = f"this server is not called '{host[:200]}'; its names are set by allowed_hosts"
+            message = Message("api.other-host", host=host[:200])
             raise Problem(421, "unknown-host", message)
 
     def _check_origin(self, scope: Scope, headers: Headers, person: Person | None) -> None:
@@ -248,10 +249,10 @@ class Guard:
         origin = headers.get("origin")
         crossed = headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
         if (origin is None and crossed) or (origin is not None and not self._is_ours(origin, scope, headers)):
-            message = f"this came from a page of another site ('{(origin or 'unknown')[:200]}')"
+            message = Message("api.other-origin", origin=(origin or "unknown")[:200])
             raise Problem(403, "foreign-origin", message)
         if not socket and OURS not in headers:
-            raise Problem(403, "header-missing", "what changes something needs the header 'X-Jobtrail: 1'")
+            raise Problem(403, "header-missing", Message("api.header-needed"))
 
     def _is_ours(self, origin: str, scope: Scope, headers: Headers) -> bool:
         origin = origin.lower().rstrip("/")
@@ -277,7 +278,7 @@ class Guard:
         """A body that does not say its size before is counted as it comes."""
         left = BODY_LIMIT
 
-        async def receiving() -> Message:
+        async def receiving() -> Event:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
@@ -288,8 +289,8 @@ class Guard:
         return receiving if scope.get(_BOUNDED) else receive
 
     @staticmethod
-    def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
-        async def sending(message: Message) -> None:
+    def _with_headers(send: Send) -> Callable[[Event], Awaitable[None]]:
+        async def sending(message: Event) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -301,7 +302,7 @@ class Guard:
 
 def _check_size(length: str) -> None:
     if length.isdecimal() and int(length) > BODY_LIMIT:
-        raise Problem(413, "too-large", f"a request may have {BODY_LIMIT:,} bytes; files go to /api/files")
+        raise Problem(413, "too-large", Message("api.body-too-large", most=BODY_LIMIT))
 
 
 async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

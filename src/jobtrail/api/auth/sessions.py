@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from jobtrail.api.problems import Problem
 from jobtrail.database.tables import tokens as table
+from jobtrail.messages import Message
 from jobtrail.store import tokens
 from jobtrail.store.search.grammar import ID
 
@@ -100,7 +101,7 @@ class Attempts:
         recent = self._recent(address)
         if len(recent) >= MOST_FAILURES:
             wait = max(int(recent[0] + WITHIN - time.monotonic()) + 1, 1)
-            message = f"too many logins have failed from here; try again in {wait} s"
+            message = Message("api.too-many-logins", wait=wait)
             raise Problem(429, "too-many-failures", message, headers={"Retry-After": str(wait)})
 
     def failed(self, address: str) -> None:

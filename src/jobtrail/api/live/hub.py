@@ -21,7 +21,7 @@ from jobtrail.api.problems import Problem
 from jobtrail.database.tables import jobs
 from jobtrail.errors import JobTrailError
 from jobtrail.job.masking import masked
-from jobtrail.messages import current_language
+from jobtrail.messages import Message, current_language
 from jobtrail.queries import trail_reader
 from jobtrail.queries.base import masked_text
 
@@ -75,7 +75,7 @@ class Hub:
         watched = self._watched.get(key)
         if watched is None:
             if len(self._watched) >= MOST_LOOKS:
-                raise Problem(503, "too-much-watched", "too much is being watched here; close other pages")
+                raise Problem(503, "too-much-watched", Message("api.too-much-watched"))
             watched = self._watched[key] = Watched(self, look)
         one = Watching(name, outbox, watched)
         watched.join(one)
@@ -182,7 +182,7 @@ class Repeated:
             except Exception:
                 least = AFTER_FAILURE
                 _log.exception("a look for those who watch has failed")
-                self.cannot(Problem(500, "internal", "something went wrong here; the server's log tells what"))
+                self.cannot(Problem(500, "internal", Message("api.internal")))
             await self._rest(min(max(SOONEST, least), LONGEST_REST))
 
     async def _rest(self, least: float) -> None:

@@ -11,6 +11,7 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.models.units import Started
 from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import bulk
+from jobtrail.messages import render
 from jobtrail.queries.base import ID, Model
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ async def _start(desk: Desk, given: Start, actor: str) -> Job:
 
 def _told(shown: bulk.Preview) -> Preview:
     wanted = shown.wanted
-    skipped = [Skipped(reason=reason, jobs=number, example=example) for reason, number, example in shown.skips]
+    skipped = [Skipped(reason=render(reason), jobs=number, example=example) for reason, number, example in shown.skips]
     return Preview(
         action=wanted.action, mode=wanted.mode, jobs=len(shown.chosen), acts=shown.acts, skipped=skipped, more=shown.more,
         digest=shown.digest, at=shown.at,

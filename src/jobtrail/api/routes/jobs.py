@@ -19,6 +19,7 @@ from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import InvalidArguments, InvalidOption, NotFound
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.messages import Message
 from jobtrail.queries.base import ID, CappedCount, Model
 from jobtrail.queries.jobs.job_list import JobCounts, JobLine, JobPage, job_line
 from jobtrail.store import jobs, runs
@@ -189,11 +190,11 @@ def row_of(conn: Connection, job_id: str) -> JobRow:
         row = jobs.get(conn, job_id.lower()) if len(job_id) == 36 and _is_id(job_id) else None
         found = jobs.ending_with(conn, job_id) if row is None else []
         if len(found) > 1:
-            message = f"several jobs end with '{job_id}': {', '.join(found)}"
+            message = Message("commands.several-jobs", id=job_id, found=", ".join(found))
             raise NotFound(message)
         row = jobs.get(conn, found[0]) if found else row
     if row is None:
-        message = f"there is no job '{job_id[:50]}'"
+        message = Message("commands.no-job-ending", id=job_id[:50])
         raise NotFound(message)
     return row
 
@@ -279,9 +280,7 @@ def _refuse_masks(value: dict[str, Any], kept: Any) -> None:
 
 
 def _steering(router: APIRouter, desk: Desk) -> None:
-    @router.post(
-        "/jobs/{job_id}/retry", operation_id="retryJob", summary="One more attempt", responses=also(404, 409)
-    )
+    @router.post("/jobs/{job_id}/retry", operation_id="retryJob", summary="One more attempt", responses=also(404, 409))
     @needs("operator")
     async def retry(job_id: str, who: Who, said: WithReason = NOTHING) -> Stored:
         return await desk.call(_steer, desk, job_id, rerun.retry, actor=who.actor, reason=said.reason)

@@ -14,6 +14,7 @@ from jobtrail.api.requests import WithReason
 from jobtrail.commands import answers
 from jobtrail.errors import AnswerRefused, NotFound
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.messages import Message
 from jobtrail.queries.base import parsed
 from jobtrail.store import jobs, questions
 
@@ -74,7 +75,7 @@ def _one(conn: Connection, desk: Desk, question: str) -> question_models.Questio
     row = questions.get(conn, question)
     job = None if row is None else jobs.get(conn, row.job_id)
     if row is None or job is None:
-        message = f"there is no question {question}"
+        message = Message("commands.no-question", question=question)
         raise NotFound(message)
     return question_models.question(row, job, desk.marked(job.task))
 

@@ -12,6 +12,7 @@ from jobtrail.api.auth import sessions
 from jobtrail.api.auth.guard import ANYONE, also, needs, under_any_name
 from jobtrail.api.problems import Problem
 from jobtrail.errors import StoreError
+from jobtrail.messages import Message
 from jobtrail.queries.base import Model
 from jobtrail.store import workers
 
@@ -73,7 +74,7 @@ def _who(router: APIRouter, desk: Desk) -> None:
         found = await desk.call(sessions.find_token, desk.store, credentials.token) if desk.access.tokens else None
         if found is None:
             desk.attempts.failed(address)
-            raise Problem(401, "bad-token", "this token is not known, revoked, or over its time")
+            raise Problem(401, "bad-token", Message("api.bad-token"))
         cookie = await desk.call(sessions.begin_session, desk.store, desk.secret, found)
         response.set_cookie(
             sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",
@@ -118,7 +119,9 @@ def _is_https(request: Request, desk: Desk) -> bool:
 
 
 def _health(router: APIRouter, desk: Desk) -> None:
-    @router.get("/healthz", operation_id="healthz", summary="Does this process answer?", response_class=PlainTextResponse)
+    @router.get(
+        "/healthz", operation_id="healthz", summary="Does this process answer?", response_class=PlainTextResponse
+    )
     @needs(ANYONE)
     @under_any_name
     async def healthz() -> str:
@@ -131,7 +134,7 @@ def _health(router: APIRouter, desk: Desk) -> None:
         try:
             await desk.read(_look)
         except StoreError as error:
-            raise Problem(503, "not-ready", "the database cannot be read", ready=False) from error
+            raise Problem(503, "not-ready", Message("api.database-away"), ready=False) from error
         return Ready(ready=True)
 
     @router.get(

@@ -10,6 +10,7 @@ from jobtrail.api.auth.guard import also, needs, routes
 from jobtrail.api.models import tasks
 from jobtrail.errors import NotFound
 from jobtrail.job.task import OWN_TASKS
+from jobtrail.messages import Message
 from jobtrail.queries import statistics
 from jobtrail.store import schedules
 
@@ -74,6 +75,6 @@ def _one(conn: Connection, desk: Desk, name: str) -> tasks.TaskShape:
     called = task.name if task is not None else name
     last, planned = statistics.newest_jobs(conn).get(called), _planned(conn)
     if task is None and (last is None or called.startswith(OWN_TASKS)) and called not in planned:
-        message = f"there is no task '{name[:200]}'"
+        message = Message("api.no-task", name=name[:200])
         raise NotFound(message)
     return tasks.task(called, task, last, *planned.get(called, (0, None)))

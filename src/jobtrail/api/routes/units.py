@@ -14,6 +14,7 @@ from jobtrail.api.problems import Problem
 from jobtrail.api.requests import WithReason
 from jobtrail.errors import InvalidArguments, NotFound
 from jobtrail.job.masking import left_masked
+from jobtrail.messages import Message
 from jobtrail.queries.base import Model
 from jobtrail.queries.jobs.job_list import job_line
 from jobtrail.schedules.backfill.backfill import MOST_PARALLEL, ORDERS, PARALLEL
@@ -145,7 +146,7 @@ class _Asked:
 def _unit(conn: Connection, key: str, now: datetime) -> unit_models.UnitPage:
     found = units.get(conn, key)
     if found is None:
-        message = f"there is no unit {key[:100]}"
+        message = Message("api.no-unit", key=key[:100])
         raise NotFound(message)
     page = search.find(conn, f"unit:{found.unit}", now=now, limit=JOBS)
     lines = [job_line(row) for row in page.rows]

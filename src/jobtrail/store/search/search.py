@@ -24,6 +24,7 @@ from sqlalchemy import text as sql
 from jobtrail.database.tables import DUE, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.model import Outcome, Status, file_name
+from jobtrail.messages import Message
 
 from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
 from .scan_filter import NEWEST, Looking, decoded
@@ -373,7 +374,7 @@ def _look(conn: Connection, found: Filter, conditions: list[ColumnElement[bool]]
         ids.append(row.id)
     rows = conn.execute(select(*_LIGHT).where(jobs.c.id.in_(ids)).order_by(jobs.c.id.desc())).all() if ids else []
     following = ids[-1] if full else (looking.last if looking.stopped else None)
-    note = f"the newest {NEWEST:,} jobs were searched for this; older ones follow" if looking.stopped else None
+    note = Message("store.newest-searched", newest=NEWEST).stored if looking.stopped else None
     return Page([_read(row) for row in rows], following, looking.searched, note)
 
 

@@ -1,0 +1,16 @@
+no-role = there is no role '{ $role }'; there are: { $roles }
+bad-token = this token is not known, revoked, or over its time
+closed = this address is closed: nothing says who may use it
+needs-role = this needs the role { $role }; yours is { $mine }
+log-in = say who you are: log in, or send a token as Bearer
+no-login-here = nobody can log in here from another machine
+other-host = this server is not called '{ $host }'; its names are set by allowed_hosts
+other-origin = this came from a page of another site ('{ $origin }')
+header-needed = what changes something needs the header 'X-Jobtrail: 1'
+body-too-large = a request may have { $most-grouped } bytes; files go to /api/files
+too-many-logins = too many logins have failed from here; try again in { $wait } s
+too-much-watched = too much is being watched here; close other pages
+internal = something went wrong here; the server's log tells what
+database-away = the database cannot be read
+no-task = there is no task '{ $name }'
+no-unit = there is no unit { $key }

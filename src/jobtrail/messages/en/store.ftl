@@ -1,0 +1,1 @@
+newest-searched = the newest { $newest-grouped } jobs were searched for this; older ones follow

@@ -1,0 +1,1 @@
+newest-searched = искали среди { $newest-grouped } новейших; есть и более старые
