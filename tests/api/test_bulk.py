@@ -11,6 +11,7 @@ from trails import actions, names, until
 
 from jobtrail.commands import bulk
 from jobtrail.database import tables
+from jobtrail.messages import Message
 from jobtrail.testing import drain
 
 FAILED = {"action": "retry", "filter": "status:failed"}
@@ -108,7 +109,8 @@ def test_c67_a_job_that_ran_again_before_its_turn_is_skipped_with_the_reason(app
 def test_c67_after_a_crash_between_deed_and_record_the_deed_is_found(app_jobs, client):
     sources = failing(app_jobs, 3)
     made = start(client, preview(client, **FAILED), **FAILED).json()["job"]
-    sources[0].retry(f"bulk action (by job {made})", actor="person:local")
+    reason = Message("worker.by-job", reason=Message("worker.bulk-action"), job=str(made)).stored
+    sources[0].retry(reason, actor="person:local")
     app_jobs.store.write(lambda conn: conn.execute(update(tables.jobs).where(tables.jobs.c.id == made).values(run_no=1)))
     drain(app_jobs)
     assert [retried(job) for job in sources] == [1, 1, 1]
@@ -192,7 +194,7 @@ def test_where_nothing_is_left_of_what_was_shown_it_says_so(app_jobs, client):
     shown = preview(client, **FAILED)
     source.retry()
     told = problem(start(client, shown, action="retry", ids=[source.id]), 409, "conflict")
-    assert told["detail"].endswith("with which something would be done: has changed since it was shown")
+    assert told["detail"] == "No selected job can be changed: has changed since it was shown"
     assert app_jobs.find("task:jobtrail.bulk") == []
 
 
@@ -202,7 +204,7 @@ def test_what_cannot_be_is_refused_in_words(client):
         ({"action": "retry", "filter": "status:failed", "ids": []}, "say which jobs are meant"),
         ({"action": "retry", "filter": "  "}, "every job"),
         ({"action": "retry", "filter": "stat:failed"}, "a filter knows no"),
-        ({"action": "retry", "ids": ["x"]}, "'x' is no id of a job"),
+        ({"action": "retry", "ids": ["x"]}, "'x' is not the id of a job"),
         ({"action": "retry", "ids": []}, "1 to 10,000"),
         ({"action": "retry", "ids": ["x"] * 10_001}, "ids"),
         ({"action": "rerun", "filter": "status:failed"}, "needs one: full"),

@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, case, delete, select, text, union_all, update
 
 from jobtrail.database.beats import LEFT, MARK_DEAD, RAISE_BEAT, WRITE_DETAIL
 from jobtrail.database.tables import beats, jobs, submitters, workers
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,8 +76,9 @@ def how_it_ended(conn: Connection, worker: str) -> str | None:
     if row is None:
         return None
     if row.state == "stopped":
-        return "its worker ended without it"
-    return str(loads(row.detail).get("how", "its worker is dead")) if row.detail else "its worker is dead"
+        return Message("recovery.worker-ended").stored
+    known = loads(row.detail).get("how") if row.detail else None
+    return str(known or Message("recovery.worker-dead").stored)
 
 
 def has_left(conn: Connection, worker: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from jobtrail.job.masking import masked
+from jobtrail.messages import render
 from jobtrail.queries.base import ID, Model, masked_text, parsed
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ def worker(row: Mapping[str, Any], held: Sequence[Any], number: int, now: dateti
 
 def _trouble(text: str | None) -> dict[str, Any]:
     found = masked(parsed(text))
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: render(value) if isinstance(value, str) else value for name, value in found.items()}
 
 
 def _held(row: Any) -> Held:

@@ -8,3 +8,5 @@ left-interrupted = it was left interrupted
 no-worker = no worker holds it
 worker-not-known = its worker is not known
 body-still-runs = asked to stop ({ $cause }) and did not; its body still runs
+worker-ended = its worker ended without it
+worker-dead = its worker is dead

@@ -19,3 +19,5 @@ body-still-runs =
         [cancel] отмена
        *[other] { $cause }
     }), не остановилось; тело ещё работает
+worker-ended = исполнитель закончил без него
+worker-dead = исполнитель погиб
