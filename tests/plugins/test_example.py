@@ -76,7 +76,7 @@ def test_it_is_found_and_listed(jobtrail):
         "name": "checksums",
         "version": "1.0.0",
         "package": "jobtrail-checksums",
-        "about": "Are the files of an archive still as they came in?",
+        "about": "Checks that the files of an archive have not changed.",
         "tasks": ["checksums.record", "checksums.verify"],
         "schedules": ["checksums.verify: 0 3 * * SUN"],
         "middleware": ["only_when_mounted (tasks)"],
