@@ -180,3 +180,30 @@ def test_a_page_whose_code_is_not_here_yet_is_shown_when_the_server_is_back(tmp_
         page.unroute(re.compile("/assets/audit-"))
         site.start()
         page.get_by_role("heading", level=1, name="Who did what").wait_for()
+
+
+NO_SOCKETS = """window.WebSocket = class {
+  static OPEN = 1;
+  readyState = 3;
+  constructor() { setTimeout(() => this.onclose?.({ code: 1006 }), 20) }
+  send() {}
+  close() {}
+}"""
+
+
+def test_news_comes_as_server_sent_events_where_no_websocket_comes_through(place, browse):
+    page = browse("about:blank")
+    page.add_init_script(NO_SOCKETS)
+    streams = []
+    page.on("request", lambda request: streams.append(request.url) if "live/events" in request.url else None)
+    later = place.submit("greet", {"name": "later"}, run_at="2999-01-01T00:00:00Z")
+    page.goto(f"{place.address}#/jobs/{later}")
+    page.locator(".live.live", has_text="Live").wait_for()
+    assert any("topic=job&" in url for url in streams)
+    page.route(f"**/api/jobs/{later}", lambda route: route.abort())  # only news can say it now
+    place.post(f"jobs/{later}/cancel", {"reason": "not today"})
+    page.locator(".job-title .st", has_text="Cancelled").wait_for()
+    page.get_by_role("link", name="Jobs").first.click()
+    page.get_by_role("heading", level=1, name="Jobs").wait_for()
+    place.wait("the list has its stream", lambda: page.title() and any("topic=jobs" in url for url in streams))
+    page.locator(".live.live", has_text="Live").wait_for()

@@ -1,9 +1,10 @@
-/* News from the server: one socket for this page. What it says goes into what is shown, or has it asked for again. */
+/* News from the server: one socket for this page, or server-sent events where none comes through. What it says goes into what is shown, or has it asked for again. */
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { parse } from "../lib/exact";
 import { value } from "../lib/store";
 import { applied } from "./apply";
+import { address } from "./client";
 
 export interface LiveState {
   state: "starting" | "live" | "held" | "lost";
@@ -25,6 +26,10 @@ const SOON = 3000; // ms between looks while there is no news
 const SELDOM = 15_000; // and while there is
 const PATIENCE = 45_000;
 const LOGGED_OUT = 4401;
+const REFUSALS = 2; // sockets that are never greeted, until server-sent events are taken instead
+const SOCKET_AGAIN = 60_000; // ms between two tries of a socket while events come
+const STREAM_AGAIN = 3000;
+const MOST_STREAMS = 3; // a browser has six connections to a server, and pages ask too
 
 const live = value<LiveState>({ state: "starting", waiting: 0, since: null });
 export const pace = value<number>(SOON);
@@ -39,6 +44,9 @@ let client: QueryClient | null = null;
 let tries = 0;
 let heard = 0;
 let missed = false;
+let greeting = false; // of the socket that was made last
+let refused = 0;
+const streams = new Map<string, EventSource>();
 
 export const useLive = () => live.use();
 
@@ -56,6 +64,7 @@ function say(words: Record<string, unknown>): void {
 
 function subscribe(id: string): void {
   const found = topics.get(id);
+  if (refused >= REFUSALS) stream(id);
   if (found) say({ type: "subscribe", id, topic: found.topic, ...found.words });
 }
 
@@ -77,6 +86,7 @@ export function useTopic(topic: string, words: Words | null): void {
       mine.watchers -= 1;
       if (mine.watchers > 0) return;
       topics.delete(id);
+      unstream(id);
       say({ type: "unsubscribe", id });
     };
   }, [id]);
@@ -119,6 +129,7 @@ function connect(): void {
   place.hash = "";
   const made = new WebSocket(place);
   socket = made;
+  greeting = false;
   made.onmessage = (event) => {
     heard = Date.now();
     take(parse(String(event.data)) as News);
@@ -147,24 +158,70 @@ function take(news: News): void {
 }
 
 function greeted(): void {
-  const again = live.get().since !== null;
   tries = 0;
+  refused = 0;
+  greeting = true;
+  for (const id of [...streams.keys()]) unstream(id);
+  current();
+  for (const id of topics.keys()) subscribe(id);
+}
+
+/** News comes, by whatever way. */
+function current(): void {
+  const again = live.get().since !== null;
   live.set({ state: held === null ? "live" : "held", waiting: held ?? 0, since: null });
   pace.set(SELDOM);
-  for (const id of topics.keys()) subscribe(id);
   if (again) void client?.invalidateQueries();
 }
 
 /** What was seen last stays, and says of when it is. */
 function lost(code: number): void {
   socket = null;
+  refused = greeting ? 0 : refused + 1;
+  if (code === LOGGED_OUT) void client?.invalidateQueries({ queryKey: ["me"] });
+  if (refused >= REFUSALS) for (const id of topics.keys()) stream(id);
+  if (!isStreaming()) silent();
+  const soon = Math.min(5000, 500 * 2 ** tries) * (0.7 + Math.random() * 0.6);
+  tries += 1;
+  window.setTimeout(connect, isStreaming() ? SOCKET_AGAIN : soon);
+}
+
+function silent(): void {
   pace.set(SOON);
   const now = live.get();
   if (now.state !== "lost") live.set({ state: "lost", waiting: 0, since: heard || Date.now() });
-  if (code === LOGGED_OUT) void client?.invalidateQueries({ queryKey: ["me"] });
-  const wait = Math.min(5000, 500 * 2 ** tries) * (0.7 + Math.random() * 0.6);
-  tries += 1;
-  window.setTimeout(connect, wait);
+}
+
+const isStreaming = () => [...streams.values()].some((one) => one.readyState === EventSource.OPEN);
+
+/** A topic as server-sent events, where no socket comes through; what is more than a few is asked for at its pace. */
+function stream(id: string): void {
+  const found = topics.get(id);
+  if (!found || streams.has(id) || streams.size >= MOST_STREAMS) return;
+  const made = new EventSource(address("live/events", { topic: found.topic, ...found.words }));
+  streams.set(id, made);
+  made.onopen = () => {
+    heard = Date.now();
+    current();
+  };
+  for (const type of ["snapshot", "change"])
+    made.addEventListener(type, (event) => {
+      heard = Date.now();
+      take({ ...(parse(String((event as MessageEvent).data)) as News), type, id });
+    });
+  made.onerror = () => {
+    if (streams.get(id) !== made) return;
+    if (!isStreaming() && socket?.readyState !== WebSocket.OPEN) silent();
+    if (made.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    streams.delete(id);
+    window.setTimeout(() => refused >= REFUSALS && stream(id), STREAM_AGAIN);
+  };
+}
+
+function unstream(id: string): void {
+  const found = streams.get(id);
+  streams.delete(id);
+  found?.close();
 }
 
 /** A line that is silent for long is dead, whatever the browser thinks of it. */

@@ -84,7 +84,9 @@ export function ScheduleDialog({ one, onClose }: { one?: ScheduleShape; onClose:
     </label>
   );
   const ready =
-    fields.rule.trim() !== "" && !bad && (one !== undefined || (fields.name.trim() !== "" && fields.task !== ""));
+    (fields.rule.trim() !== "" || (one !== undefined && first.rule === "")) &&
+    !bad &&
+    (one !== undefined || (fields.name.trim() !== "" && fields.task !== ""));
   return (
     <ActionDialog
       title={`${t(one ? "schedule.edit" : "schedules.add").replace("…", "")} ${one?.name ?? ""}`}
