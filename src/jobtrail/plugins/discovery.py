@@ -1,4 +1,4 @@
-"""What installed packages offer by entry point: plug-ins, none of them loaded, and our own API."""
+"""Discovery by entry point: the plug-ins of installed packages, not loaded yet, and jobtrail's own API."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ASGI = "jobtrail.asgi"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A plug-in on its way in: what it is called, the package and version that it came by, and how to get it."""
+class PluginCandidate:
+    """A plug-in that was found: its name, its package and version, and a function that loads it."""
 
     name: str
     package: str | None
@@ -22,12 +22,12 @@ class Candidate:
     load: Callable[[], Any]
 
 
-def installed() -> list[Candidate]:
-    """The plug-ins of all installed packages; by package and name, so that the first of two is always the same."""
+def installed() -> list[PluginCandidate]:
+    """Return the plug-ins of all installed packages, ordered by package and name."""
     from importlib.metadata import entry_points
 
     found = [
-        Candidate(one.name, one.dist.name if one.dist else None, one.dist.version if one.dist else None, one.load)
+        PluginCandidate(one.name, one.dist.name if one.dist else None, one.dist.version if one.dist else None, one.load)
         for one in entry_points(group=GROUP)
     ]
     return sorted(found, key=lambda one: (one.package or "", one.name))

@@ -1,4 +1,4 @@
-"""What a plug-in declares: tasks, schedules, middleware, channels, routes and commands, bound to no application yet."""
+"""A plug-in and its parts: tasks, schedules, middleware, channels, routes and commands, not bound to an application."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """A middleware of a plug-in, and whether it stands around its own tasks or all of the application."""
+class PluginMiddleware:
+    """A middleware of a plug-in. Its scope is the plug-in's own tasks, or the whole application."""
 
     function: Middleware
     scope: str
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """A rule by which jobs of a task are made: its keywords are those of ``@jobs.schedule``."""
+class PluginSchedule:
+    """A schedule of a plug-in's task, with the options of ``@jobs.schedule``."""
 
     task: str
     rule: Any
@@ -42,16 +42,16 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
-    """A way on which people are told something: what it is called, and what does it."""
+class PluginChannel:
+    """A notification channel of a plug-in: its name and its function."""
 
     name: str
     function: Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """An address below that of the plug-in, who may call it, and what answers."""
+class PluginRoute:
+    """An HTTP route below the plug-in's own path: method, path, least role, and the function that answers."""
 
     method: str
     path: str
@@ -60,15 +60,15 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command ``jobtrail PLUGIN NAME``; the function takes the application first, then its own options."""
+class PluginCommand:
+    """A command ``jobtrail PLUGIN NAME``. Its function takes the application first, then its own options."""
 
     name: str
     function: Callable[..., Any]
 
 
-class _Nowhere:
-    """Whoever is asked to store a job of a plug-in's task without an application."""
+class _UnboundSubmitter:
+    """The submitter of a plug-in's tasks, which belong to no application: it refuses every submission."""
 
     def __init__(self) -> None:
         # What a body has in a process of its own, where there is no application: an empty state, the plug-in's tasks.
@@ -105,9 +105,9 @@ class _Nowhere:
 class PluginTask(BoundTask):
     """A task of a plug-in: it can be called; applications that use the plug-in submit it."""
 
-    def __init__(self, task: Task, submitter: _Nowhere, using: Using = NOTHING) -> None:
+    def __init__(self, task: Task, submitter: _UnboundSubmitter, using: Using = NOTHING) -> None:
         super().__init__(task, submitter, using)
-        self._nowhere = submitter
+        self._unbound = submitter
 
     def using(self, **options: Any) -> PluginTask:
         """Return a copy with options for the submitted job.
@@ -115,11 +115,11 @@ class PluginTask(BoundTask):
         Args:
             **options: As for `BoundTask.using`.
         """
-        return PluginTask(self.task, self._nowhere, self._using.with_options(**options))
+        return PluginTask(self.task, self._unbound, self._using.with_options(**options))
 
     def _to_follow(self) -> NoReturn:
         """Refuse, as `submission`; inside a task function `schedule_next` knows the application."""
-        self._nowhere.submit(self.task, {}, self._using)
+        self._unbound.submit(self.task, {}, self._using)
 
     def submission(self, args: Mapping[str, Any]) -> NoReturn:
         """Refuse: only an application can store jobs.
@@ -130,7 +130,7 @@ class PluginTask(BoundTask):
         Raises:
             UsageError: Always.
         """
-        self._nowhere.submit(self.task, dict(args), self._using)
+        self._unbound.submit(self.task, dict(args), self._using)
 
 
 @dataclass(slots=True, eq=False)
@@ -163,12 +163,12 @@ class Plugin:
     about: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     tasks: dict[str, PluginTask] = field(default_factory=dict, init=False)
-    schedules: list[Schedule] = field(default_factory=list, init=False)
-    layers: list[Layer] = field(default_factory=list, init=False)
-    channels: dict[str, Channel] = field(default_factory=dict, init=False)
-    routes: dict[tuple[str, str], Route] = field(default_factory=dict, init=False)
-    commands: dict[str, Command] = field(default_factory=dict, init=False)
-    _nowhere: _Nowhere = field(default_factory=_Nowhere, init=False, repr=False)
+    schedules: list[PluginSchedule] = field(default_factory=list, init=False)
+    layers: list[PluginMiddleware] = field(default_factory=list, init=False)
+    channels: dict[str, PluginChannel] = field(default_factory=dict, init=False)
+    routes: dict[tuple[str, str], PluginRoute] = field(default_factory=dict, init=False)
+    commands: dict[str, PluginCommand] = field(default_factory=dict, init=False)
+    _unbound: _UnboundSubmitter = field(default_factory=_UnboundSubmitter, init=False, repr=False)
     _sealed: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ class Plugin:
             wrappers = [layer.function for layer in self.layers]
             declared = declared_options([*wrappers, *given.get("middleware", ())])
             task = Task.made(f"{self.name}.{name_option('the name of a task', own)}", target, given, declared)
-            self.tasks[own] = PluginTask(self._nowhere.tasks.add(task), self._nowhere)
+            self.tasks[own] = PluginTask(self._unbound.tasks.add(task), self._unbound)
             return self.tasks[own]
 
         return declare(function) if function is not None else declare
@@ -237,7 +237,7 @@ class Plugin:
                     "has a schedule on something that is none of its tasks; write @plugin.schedule above @plugin.task"
                 )
             self._check_open()
-            self.schedules.append(Schedule(task.name, rule, options))
+            self.schedules.append(PluginSchedule(task.name, rule, options))
             return task
 
         return declare
@@ -271,7 +271,7 @@ class Plugin:
             self._check_open()
             if options:
                 target.options = tuple(options)  # type: ignore[attr-defined]
-            self.layers.append(Layer(target, scope))
+            self.layers.append(PluginMiddleware(target, scope))
             return target
 
         return declare(function) if function is not None else declare
@@ -290,7 +290,7 @@ class Plugin:
         _word("the name of a channel", name)
 
         def declare(function: _F) -> _F:
-            self._add(self.channels, name, Channel(name, function), f"channels called '{name}'")
+            self._add(self.channels, name, PluginChannel(name, function), f"channels called '{name}'")
             return function
 
         return declare
@@ -315,7 +315,7 @@ class Plugin:
 
         def declare(function: _F) -> _F:
             key = method, re.sub(r"\{\w+\}", "{}", path)
-            self._add(self.routes, key, Route(method, path, role, function), f"routes for {method} {path}")
+            self._add(self.routes, key, PluginRoute(method, path, role, function), f"routes for {method} {path}")
             return function
 
         return declare
@@ -334,7 +334,7 @@ class Plugin:
         _word("the name of a command", name)
 
         def declare(function: _F) -> _F:
-            self._add(self.commands, name, Command(name, function), f"commands called '{name}'")
+            self._add(self.commands, name, PluginCommand(name, function), f"commands called '{name}'")
             if not any(p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()):
                 self._refuse(
                     f"has the command '{name}', whose function does not take the application as its first parameter"

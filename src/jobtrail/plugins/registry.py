@@ -14,8 +14,8 @@ from jobtrail.job.failure import describe
 from jobtrail.job.task import Task, Tasks
 from jobtrail.worker.middleware import Middleware, declared_options
 
-from .discovery import Candidate, installed
-from .plugin import Channel, Command, Plugin, Route
+from .discovery import PluginCandidate, installed
+from .plugin import Plugin, PluginChannel, PluginCommand, PluginRoute
 
 AUTO = "auto"
 _log = logging.getLogger("jobtrail.plugins")
@@ -24,7 +24,7 @@ Prepare = Callable[[Task, Iterable[str]], Task]
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenPlugin:
     """A plug-in that was found and is left out, and why."""
 
     name: str
@@ -33,7 +33,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Mounted:
+class MountedPlugin:
     """A plug-in that belongs to the application, with its tasks as they are registered there."""
 
     plugin: Plugin
@@ -47,7 +47,7 @@ class Mounted:
         return self.plugin.name
 
 
-class Plugins(Mapping[str, Mounted]):
+class Plugins(Mapping[str, MountedPlugin]):
     """The plug-ins of an application by name. Those of entry points are looked for when somebody first asks.
 
     ``wanted`` is "auto" (all that are installed), or the plug-ins that the program hands in, perhaps with "auto" among them.
@@ -61,19 +61,19 @@ class Plugins(Mapping[str, Mounted]):
         self._tasks = tasks
         self._prepare = prepare
         self._lock = threading.RLock()
-        self._mounted: dict[str, Mounted] = {}
-        self._broken: list[Broken] = []
+        self._mounted: dict[str, MountedPlugin] = {}
+        self._broken: list[BrokenPlugin] = []
         self._looks = False
         for one in _listed(wanted):
             if one == AUTO:
                 self._looks = True
             else:
-                self._mount(Candidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
+                self._mount(PluginCandidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
         self._own = frozenset(self._mounted)
 
     # -- what there is -------------------------------------------------------------------------------
 
-    def __getitem__(self, name: str) -> Mounted:
+    def __getitem__(self, name: str) -> MountedPlugin:
         """The plug-in of this name."""
         return self._all()[name]
 
@@ -86,7 +86,7 @@ class Plugins(Mapping[str, Mounted]):
         return len(self._all())
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[BrokenPlugin, ...]:
         """Those that were found and are left out."""
         self._all()
         return tuple(self._broken)
@@ -102,19 +102,19 @@ class Plugins(Mapping[str, Mounted]):
             for schedule in one.plugin.schedules:
                 yield one.name, schedule.task, schedule.rule, schedule.options
 
-    def channels(self) -> Iterator[tuple[str, Channel]]:
+    def channels(self) -> Iterator[tuple[str, PluginChannel]]:
         """Each channel with its whole name, ``<plug-in>.<channel>``."""
         for one in self.values():
             for channel in one.plugin.channels.values():
                 yield f"{one.name}.{channel.name}", channel
 
-    def routes(self) -> Iterator[tuple[str, Route]]:
+    def routes(self) -> Iterator[tuple[str, PluginRoute]]:
         """(plug-in, route); the addresses stand below one of the plug-in's own."""
         for one in self.values():
             for route in one.plugin.routes.values():
                 yield one.name, route
 
-    def commands(self) -> Iterator[tuple[str, Command]]:
+    def commands(self) -> Iterator[tuple[str, PluginCommand]]:
         """(plug-in, command)."""
         for one in self.values():
             for command in one.plugin.commands.values():
@@ -139,7 +139,7 @@ class Plugins(Mapping[str, Mounted]):
         """
         self._all()
 
-    def _all(self) -> dict[str, Mounted]:
+    def _all(self) -> dict[str, MountedPlugin]:
         with self._lock:
             if self._looks:
                 self._looks = False  # first, so that a plug-in that asks at its import gets what there is
@@ -162,7 +162,7 @@ class Plugins(Mapping[str, Mounted]):
             except BaseException as error:  # also one that calls exit
                 self._leave_out(candidate.name, candidate.package, _reason(error))
 
-    def _mount(self, candidate: Candidate) -> None:
+    def _mount(self, candidate: PluginCandidate) -> None:
         plugin = candidate.load()
         _check(plugin, candidate)
         if plugin.name in self._mounted:
@@ -178,7 +178,7 @@ class Plugins(Mapping[str, Mounted]):
                 self._tasks.remove(task)
             raise
         version = plugin.version or candidate.version
-        self._mounted[plugin.name] = Mounted(plugin, candidate.package, version, tasks)
+        self._mounted[plugin.name] = MountedPlugin(plugin, candidate.package, version, tasks)
 
     def _prepared(self, plugin: Plugin, task: Task) -> Task:
         declared = declared_options([*task.middleware, *(layer.function for layer in plugin.layers)])
@@ -187,13 +187,13 @@ class Plugins(Mapping[str, Mounted]):
         except InvalidOption as error:
             raise SettingRefused(str(error)) from None
 
-    def _unmount(self, one: Mounted) -> None:
+    def _unmount(self, one: MountedPlugin) -> None:
         del self._mounted[one.name]
         for task in one.tasks:
             self._tasks.remove(task)
 
     def _leave_out(self, name: str, package: str | None, reason: str) -> None:
-        self._broken.append(Broken(name, package, reason))
+        self._broken.append(BrokenPlugin(name, package, reason))
         _log.warning("the plug-in '%s'%s is left out: %s", name, _of(package), reason)
 
     def __repr__(self) -> str:
@@ -218,7 +218,7 @@ class SettingRefused(InvalidOption):
     """What was set from outside for a task of a plug-in cannot be: not the plug-in's fault, and never passed over."""
 
 
-def _check(plugin: Any, candidate: Candidate) -> None:
+def _check(plugin: Any, candidate: PluginCandidate) -> None:
     if not isinstance(plugin, Plugin):
         message = f"{plugin!r:.200} is a {type(plugin).__name__}, not a Plugin"
         raise InvalidOption(message)
@@ -227,7 +227,7 @@ def _check(plugin: Any, candidate: Candidate) -> None:
         raise InvalidOption(message)
 
 
-def _candidates() -> list[Candidate]:
+def _candidates() -> list[PluginCandidate]:
     try:
         return installed()
     except Exception as error:
@@ -236,7 +236,7 @@ def _candidates() -> list[Candidate]:
         def fail() -> Any:
             raise InvalidOption(reason)
 
-        return [Candidate("?", None, None, fail)]
+        return [PluginCandidate("?", None, None, fail)]
 
 
 def _reason(error: BaseException) -> str:

@@ -42,7 +42,7 @@ def load(ctx: Context, *, airport: str, seconds: float = 0.0) -> str:
 
 def die_after_submission(number: int) -> None:
     """The process is killed when the submission of this number is committed, before anything is told of it."""
-    plain, numbers = runner.Filling._submit, count(1)
+    plain, numbers = runner.BackfillRunner._submit, count(1)
 
     def submit(self: Any, *rest: Any) -> Any:
         answer = plain(self, *rest)
@@ -50,7 +50,7 @@ def die_after_submission(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
 
-    runner.Filling._submit = submit  # type: ignore[method-assign]
+    runner.BackfillRunner._submit = submit  # type: ignore[method-assign]
 
 
 if "FILLING_DIES_AFTER" in os.environ:

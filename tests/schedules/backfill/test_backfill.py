@@ -145,7 +145,7 @@ def test_no_more_than_parallel_are_active_at_a_time(jobs, world, parallel):
 
 def test_it_sleeps_longer_the_longer_its_units_take(jobs, world):
     now = jobs.store.now()
-    fill = runner.Filling.__new__(runner.Filling)
+    fill = runner.BackfillRunner.__new__(runner.BackfillRunner)
     fill._store, fill._ctx = jobs.store, type("Ctx", (), {"set_progress": lambda self, **_: None})()
     pauses = [fill._pause(0, 9, [now - timedelta(seconds=age), now]).seconds for age in (0, 10, 1000)]
     assert pauses == [pytest.approx(0.2), pytest.approx(5, abs=0.5), 60.0]
@@ -241,8 +241,8 @@ def test_a_unit_that_others_took_meanwhile_is_waited_for_or_left_to_them(jobs, w
                 taken.append(world.load.using(source="s", period=period, delay=delay).enqueue(airport=airport))
         return plain(self, *_)
 
-    plain = runner.Filling._open
-    monkeypatch.setattr(runner.Filling, "_open", take)
+    plain = runner.BackfillRunner._open
+    monkeypatch.setattr(runner.BackfillRunner, "_open", take)
     with Working(jobs, slots=1):
         parent.wait(30)
     outcome = items_of(parent.refresh())
@@ -260,7 +260,7 @@ def test_a_unit_that_others_took_meanwhile_is_waited_for_or_left_to_them(jobs, w
 def test_a_unit_that_was_completed_between_the_look_and_the_submission_is_not_run(jobs, world, monkeypatch):
     other = world.load.using(source="s", period="2013-06").enqueue().cancel()
     parent = world.fill()
-    plain = runner.Filling._after_arguments
+    plain = runner.BackfillRunner._after_arguments
 
     def completed_just_now(self, unit, *rest):
         if unit.position == 0:
@@ -269,7 +269,7 @@ def test_a_unit_that_was_completed_between_the_look_and_the_submission_is_not_ru
                 conn.exec_driver_sql(done)
         return plain(self, unit, *rest)
 
-    monkeypatch.setattr(runner.Filling, "_after_arguments", completed_just_now)
+    monkeypatch.setattr(runner.BackfillRunner, "_after_arguments", completed_just_now)
     run(jobs)
     assert "2013-06" not in world.ran
     assert [item.reason for item in parent.refresh().items("skipped")] == [f"complete meanwhile, by job {other.id}"]
@@ -426,14 +426,14 @@ def test_cancelled_while_it_sleeps_it_takes_what_waits_with_it_and_what_runs_goe
 
 def test_cancelled_in_the_middle_of_a_look_it_submits_no_more(jobs, world, monkeypatch):
     parent = world.fill(parallel=4)
-    plain = runner.Filling._after_arguments
+    plain = runner.BackfillRunner._after_arguments
 
     def cancelled_before_the_third(self, unit, *rest):
         if unit.position == 2:
             jobs.get(parent.id).cancel("enough")
         return plain(self, unit, *rest)
 
-    monkeypatch.setattr(runner.Filling, "_after_arguments", cancelled_before_the_third)
+    monkeypatch.setattr(runner.BackfillRunner, "_after_arguments", cancelled_before_the_third)
     run(jobs)
     assert parent.refresh().status == "cancelled"
     assert [str(child.status) for child in world.children(parent)] == ["cancelled", "cancelled"]
@@ -443,15 +443,15 @@ def test_cancelled_in_the_middle_of_a_look_it_submits_no_more(jobs, world, monke
 def test_a_run_that_was_overtaken_submits_nothing(jobs, world, monkeypatch):
     """A worker that was paused and is taken for dead wakes up in the middle of a look."""
     parent = world.fill(parallel=4)
-    plain = runner.Filling._after_arguments
+    plain = runner.BackfillRunner._after_arguments
 
     def overtaken(self, unit, *rest):
-        monkeypatch.setattr(runner.Filling, "_after_arguments", plain)
+        monkeypatch.setattr(runner.BackfillRunner, "_after_arguments", plain)
         with jobs.store.database.connect() as conn, conn.begin():
             conn.exec_driver_sql(f"UPDATE jobtrail_jobs SET run_no = run_no + 1 WHERE id = '{parent.id}'")
         return plain(self, unit, *rest)
 
-    monkeypatch.setattr(runner.Filling, "_after_arguments", overtaken)
+    monkeypatch.setattr(runner.BackfillRunner, "_after_arguments", overtaken)
     drain(jobs)
     assert world.children(parent) == []
 

@@ -8,7 +8,7 @@ from trails import count_rows
 from jobtrail import Context, InvalidArguments, InvalidOption, InvalidPeriod, JobTrail, UnknownTask, UsageError
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.period import Period
-from jobtrail.schedules.backfill.backfill import MOST_UNITS, Selection
+from jobtrail.schedules.backfill.backfill import MOST_UNITS, BackfillSelection
 from jobtrail.testing import drain
 
 
@@ -109,7 +109,7 @@ def test_the_step_is_that_of_the_first_period_or_as_said(jobs, first, last, step
     load = add_load(jobs)
     plan = jobs.backfill_plan(load, first=first, last=last, step=step, sources="s", args={"airport": "x"})
     assert (len(plan.units), plan.selection.step) == (number, grain)
-    again = Selection.from_json(plan.selection.to_json())
+    again = BackfillSelection.from_json(plan.selection.to_json())
     assert again == plan.selection
 
 

@@ -16,7 +16,7 @@ from jobtrail.store import events
 
 if TYPE_CHECKING:
     from jobtrail.api.context import Desk
-    from jobtrail.plugins.plugin import Route
+    from jobtrail.plugins.plugin import PluginRoute
 
 
 def make(desk: Desk) -> APIRouter:
@@ -27,7 +27,7 @@ def make(desk: Desk) -> APIRouter:
     return router
 
 
-def _add(router: APIRouter, desk: Desk, plugin: str, route: Route) -> None:
+def _add(router: APIRouter, desk: Desk, plugin: str, route: PluginRoute) -> None:
     @needs(route.role)
     async def answer(request: Request) -> Response:
         if route.method != "GET":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from jobtrail import JobTrail, Plugin
-    from jobtrail.plugins.registry import Broken, Mounted, Plugins
+    from jobtrail.plugins.registry import BrokenPlugin, MountedPlugin, Plugins
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def list_plugins(
         session.say(("left out  ", "bold red"), told_broken(one))
 
 
-def _named(jobs: JobTrail, name: str) -> Mounted:
+def _named(jobs: JobTrail, name: str) -> MountedPlugin:
     from jobtrail.errors import NotFound
 
     if name in jobs.plugins:
@@ -55,7 +55,7 @@ def _named(jobs: JobTrail, name: str) -> Mounted:
     raise NotFound(message)
 
 
-def _print_one(session: Session, one: Mounted) -> None:
+def _print_one(session: Session, one: MountedPlugin) -> None:
     from jobtrail.cli.rendering.text import clean
 
     if session.as_json:
@@ -67,7 +67,7 @@ def _print_one(session: Session, one: Mounted) -> None:
             session.say((f"  {part:<12}", "dim"), clean(name))
 
 
-def _print(session: Session, mounted: list[Mounted]) -> None:
+def _print(session: Session, mounted: list[MountedPlugin]) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
@@ -80,27 +80,27 @@ def _print(session: Session, mounted: list[Mounted]) -> None:
     table.show(session.console)
 
 
-def _parts(one: Mounted) -> dict[str, list[str]]:
+def _parts(one: MountedPlugin) -> dict[str, list[str]]:
     from jobtrail.plugins.plugin import parts_of
 
     return parts_of(one.plugin)
 
 
-def _brings(one: Mounted) -> str:
+def _brings(one: MountedPlugin) -> str:
     counted = [(len(names), part) for part, names in _parts(one).items() if names]
     return ", ".join(f"{number} {part.rstrip('s') if number == 1 else part}" for number, part in counted) or "nothing"
 
 
-def _as_json(one: Mounted) -> dict[str, Any]:
+def _as_json(one: MountedPlugin) -> dict[str, Any]:
     about = {"name": one.name, "version": one.version, "package": one.package, "about": one.plugin.about}
     return {**about, **_parts(one)}
 
 
-def _broken_json(one: Broken) -> dict[str, Any]:
+def _broken_json(one: BrokenPlugin) -> dict[str, Any]:
     return {"name": one.name, "package": one.package, "reason": one.reason}
 
 
-def told_broken(one: Broken) -> str:
+def told_broken(one: BrokenPlugin) -> str:
     """A plug-in that is left out, and why, in one line."""
     from jobtrail.cli.rendering.text import clean
 

@@ -46,7 +46,7 @@ _GRAINS_LOOKED_AT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class BackfillSelection:
     """Which units of a task are meant, and how they are to run: what was asked for, as plain values.
 
     ``every_source`` is set where the sources were not said but are all that are known. ``args`` are the arguments of
@@ -84,7 +84,7 @@ class Selection:
         return stored | ({} if self.mode is None else {"mode": self.mode})
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Selection:
+    def from_json(cls, stored: Mapping[str, Any]) -> BackfillSelection:
         """What `to_json` gave."""
         return cls(**{**stored, "sources": tuple(stored["sources"]), "only": tuple(stored["only"])})
 
@@ -112,7 +112,7 @@ class PlannedUnit:
 class BackfillPlan:
     """What a backfill would do now, in its order. Nothing was written for it."""
 
-    selection: Selection
+    selection: BackfillSelection
     units: tuple[PlannedUnit, ...]
     new_sources: tuple[str | None, ...] = ()
     args: Mapping[str | None, Mapping[str, Any]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ def plan(
         known = known_sources(conn, target.name)
         names = _sources(sources, known)
         _check_number(len(names), periods)
-        selection = Selection(
+        selection = BackfillSelection(
             target.name, names, begin.text, end.text, periods[0].unit, wanted, order, args, mode, sources is None
         )
         found = list_units(conn, selection, periods)
@@ -266,7 +266,7 @@ def _check_number(sources: int, periods: list[Period]) -> None:
         raise InvalidOption(message)
 
 
-def list_units(conn: Connection, selection: Selection, periods: list[Period] | None = None) -> list[PlannedUnit]:
+def list_units(conn: Connection, selection: BackfillSelection, periods: list[Period] | None = None) -> list[PlannedUnit]:
     """Every unit of a selection as it stands, in the selection's order."""
     if periods is None:
         periods = _periods(Period.parse(selection.first), Period.parse(selection.last), selection.step)
@@ -282,7 +282,7 @@ def list_units(conn: Connection, selection: Selection, periods: list[Period] | N
     ]
 
 
-def planned(selection: Selection, source: str | None, period: Period, row: UnitRow | None) -> PlannedUnit:
+def planned(selection: BackfillSelection, source: str | None, period: Period, row: UnitRow | None) -> PlannedUnit:
     """A unit, its state, and what is done with it."""
     state = state_of(row)
     job = None if row is None else (row.active_job or row.job_id)
@@ -303,7 +303,7 @@ def state_of(row: UnitRow | None) -> str:
 
 
 def _arguments(
-    conn: Connection, task: Task, selection: Selection, found: list[PlannedUnit], limit: int
+    conn: Connection, task: Task, selection: BackfillSelection, found: list[PlannedUnit], limit: int
 ) -> dict[str | None, Mapping[str, Any]]:
     """The arguments of each source that has units to submit.
 
@@ -315,7 +315,7 @@ def _arguments(
     return {source: arguments_of(conn, task, selection, source) for source in needed}
 
 
-def arguments_of(conn: Connection, task: Task, selection: Selection, source: str | None) -> dict[str, Any]:
+def arguments_of(conn: Connection, task: Task, selection: BackfillSelection, source: str | None) -> dict[str, Any]:
     """What a unit of this source is submitted with: what was said, or what the source's newest job had.
 
     Raises: InvalidArguments where neither is there and the task needs some, or they do not fit.
@@ -393,7 +393,7 @@ def under_way(service: Service, job_id: str) -> int:
         return int(conn.execute(query).scalar() or 0)
 
 
-def _own_source(selection: Selection) -> str:
+def _own_source(selection: BackfillSelection) -> str:
     """What the job itself is called: one at a time fills the same sources over the same range."""
     if selection.every_source:
         return selection.task

@@ -35,7 +35,7 @@ from .backfill import (
     MOST_UNITS,
     SUBMIT,
     TASK,
-    Selection,
+    BackfillSelection,
     arguments_of,
     key_of,
     list_units,
@@ -58,18 +58,18 @@ PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0)
 
 
 def task_of(service: Service) -> Task:
-    """The task that every application knows."""
+    """Return the task ``jobtrail.backfill``, which every application has."""
 
     def backfill(ctx: Context, *, selection: dict[str, Any], parallel: int) -> Any:
         """Fill units of another task, a few at a time; made by ``jobs.backfill()``."""
-        return Filling(service, ctx, Selection.from_json(selection), parallel).run()
+        return BackfillRunner(service, ctx, BackfillSelection.from_json(selection), parallel).run()
 
     return Task.made(TASK, backfill, {"kind": "backfill", "retry": PATIENCE})
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of a unit."""
+class UnitResult:
+    """The final outcome of a unit."""
 
     outcome: ItemOutcome
     reason: str
@@ -77,15 +77,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
-    """A job works on the unit since this moment."""
+class UnitRunning:
+    """A job has been running for the unit since this moment."""
 
     since: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """The unit is to be run: submitted, or as a re-run of a job in a mode, with that one's context."""
+class UnitDue:
+    """The unit must run: as a new job, or as a re-run of a job in a mode, with that job's context."""
 
     way: str = SUBMIT
     job: str = ""
@@ -93,8 +93,8 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """A unit of the list without a final outcome."""
+class OpenUnit:
+    """A unit of the plan without a final outcome."""
 
     position: int
     source: str | None
@@ -108,10 +108,10 @@ class Open:
 
 
 @dataclass(slots=True)
-class Ledger:
-    """What is recorded of the job that fills: its row, the outcome of each unit, and which failed ones are due again.
+class BackfillRecord:
+    """The recorded state of a backfill job: its row, the outcome of each unit, and the failed units to run again.
 
-    ``turn`` is the number of the run after which a person last said "retry"; what failed before is run again.
+    ``turn`` is the number of the run after which a person last retried the job; units that failed before run again.
     """
 
     row: JobRow
@@ -120,14 +120,14 @@ class Ledger:
     turn: int = 0
 
     def is_settled(self, key: str) -> bool:
-        """Has it an outcome that stands?"""
+        """Return whether the unit has an outcome and is not run again."""
         return key in self.outcomes and key not in self.again
 
 
-class Filling:
-    """One run of the job that fills."""
+class BackfillRunner:
+    """One run of a backfill job: it submits units, a few at a time, and records their outcomes."""
 
-    def __init__(self, service: Service, ctx: Context, selection: Selection, parallel: int) -> None:
+    def __init__(self, service: Service, ctx: Context, selection: BackfillSelection, parallel: int) -> None:
         self._service = service
         self._store = service.store
         self._ctx = ctx
@@ -135,7 +135,7 @@ class Filling:
         self._parallel = parallel
 
     def run(self) -> Any:
-        """Record, submit, and either say when to look again or end with the counts."""
+        """Record outcomes and submit units. Return a snooze until the next look, or the counts at the end."""
         task = self._service.tasks.find(self._selection.task)
         if task is None:
             why = f"no task '{self._selection.task}' is known to the worker that looked"
@@ -152,7 +152,7 @@ class Filling:
             found = self._advance(unit, task, ledger)
             if found is None:
                 return Snooze(SHORTEST, "stopped, or taken over by another run")
-            if isinstance(found, Waits):
+            if isinstance(found, UnitRunning):
                 waiting.append(found.since)
             else:
                 loop.record(unit.key, unit.position, found.outcome, found.reason, found.error_type)
@@ -191,7 +191,7 @@ class Filling:
             raise StoreError(message)
         return row
 
-    def _read_ledger(self, outcomes: Mapping[str, ItemOutcome]) -> Ledger:
+    def _read_ledger(self, outcomes: Mapping[str, ItemOutcome]) -> BackfillRecord:
         with self._store.read() as conn:
             row = self._own_row(conn)
             turn = self._turn(conn)
@@ -200,40 +200,40 @@ class Filling:
                 failed = items.page(conn, row.ledger, outcome=ItemOutcome.FAILED, limit=MOST_UNITS)
                 inherits = row.mode == Mode.FAILED_ITEMS.value
                 again = {one.key for one in failed if (one.run_no <= turn if one.job_id == row.id else inherits)}
-        return Ledger(row, outcomes, again, turn)
+        return BackfillRecord(row, outcomes, again, turn)
 
     def _turn(self, conn: Connection) -> int:
         mine = (events_table.c.job_id == self._ctx.job_id) & (events_table.c.name == "retried")
         return int(conn.execute(select(func.max(events_table.c.run_no)).where(mine)).scalar() or 0)
 
-    def _open(self, listed: list[list[Any]], ledger: Ledger) -> list[Open]:
+    def _open(self, listed: list[list[Any]], ledger: BackfillRecord) -> list[OpenUnit]:
         found = []
         for position, (number, period) in enumerate(listed):
             source = self._selection.sources[number]
             key = key_of(source, period)
             if not ledger.is_settled(key):
-                found.append(Open(position, source, period, key in ledger.again))
+                found.append(OpenUnit(position, source, period, key in ledger.again))
         return found
 
     # -- one unit ------------------------------------------------------------------------------------
 
-    def _advance(self, unit: Open, task: Task, ledger: Ledger) -> Verdict | Waits | None:
+    def _advance(self, unit: OpenUnit, task: Task, ledger: BackfillRecord) -> UnitResult | UnitRunning | None:
         """How the unit stands; where it is due, a job works on it afterwards. None: this run may not submit any more."""
         key = Unit(task.name, unit.source, Period.parse(unit.period)).key
         with self._store.read() as conn:
             found = self._look(conn, unit, key, ledger)
-        if not isinstance(found, Due):
+        if not isinstance(found, UnitDue):
             return found
         self._ctx.check_cancelled()
         try:
             return self._submit(unit, task, ledger, found)
         except UsageError as error:
-            return Verdict(ItemOutcome.FAILED, str(error), type(error).__name__)
+            return UnitResult(ItemOutcome.FAILED, str(error), type(error).__name__)
 
-    def _look(self, conn: Connection, unit: Open, key: str, ledger: Ledger) -> Verdict | Waits | Due:
+    def _look(self, conn: Connection, unit: OpenUnit, key: str, ledger: BackfillRecord) -> UnitResult | UnitRunning | UnitDue:
         child = newest_child(conn, self._ctx.job_id, key)
         if child is not None and child.active:
-            return Waits(child.created_at)
+            return UnitRunning(child.created_at)
         if child is not None:
             counts = not unit.again and child.status is not Status.CANCELLED
             if counts or _turn_of(child) == ledger.turn:
@@ -242,47 +242,47 @@ class Filling:
         state = state_of(row)
         if row is None or state == MISSING:
             wanted = unit.again or self._selection.wants(MISSING)
-            return Due() if wanted else Verdict(ItemOutcome.SKIPPED, "nothing is recorded of it any more")
+            return UnitDue() if wanted else UnitResult(ItemOutcome.SKIPPED, "nothing is recorded of it any more")
         if state == ACTIVE:
             return self._held(conn, row)
         if unit.again or self._selection.wants(state):
             old = jobs.get(conn, row.job_id) if row.job_id else None
-            return Due() if old is None else Due(self._selection.way_of(state, old.id), old.id, old.context)
+            return UnitDue() if old is None else UnitDue(self._selection.way_of(state, old.id), old.id, old.context)
         if state == COMPLETE:
-            return Verdict(ItemOutcome.SKIPPED, f"complete meanwhile, by job {row.job_id}")
-        return Verdict(ItemOutcome.FAILED, f"is {state} meanwhile, by job {row.job_id}")
+            return UnitResult(ItemOutcome.SKIPPED, f"complete meanwhile, by job {row.job_id}")
+        return UnitResult(ItemOutcome.FAILED, f"is {state} meanwhile, by job {row.job_id}")
 
-    def _held(self, conn: Connection, row: UnitRow) -> Verdict | Waits:
+    def _held(self, conn: Connection, row: UnitRow) -> UnitResult | UnitRunning:
         """Somebody else's job works on it: it is waited for where it does what this one would."""
         holder = jobs.get(conn, row.active_job) if row.active_job else None
         if holder is None:
-            return Waits(self._store.now())
+            return UnitRunning(self._store.now())
         wanted = self._selection.args
         if wanted is not None and decode(holder.args) != dict(wanted):
-            return Verdict(ItemOutcome.SKIPPED, f"active with other arguments: job {holder.id}")
-        return Waits(holder.created_at)
+            return UnitResult(ItemOutcome.SKIPPED, f"active with other arguments: job {holder.id}")
+        return UnitRunning(holder.created_at)
 
     # -- submission ----------------------------------------------------------------------------------
 
-    def _submit(self, unit: Open, task: Task, ledger: Ledger, due: Due) -> Waits | None:
+    def _submit(self, unit: OpenUnit, task: Task, ledger: BackfillRecord, due: UnitDue) -> UnitRunning | None:
         """Store the unit's job; None, and nothing stored, where the backfill was cancelled or a newer run owns it.
 
         Raises: UsageError when the job cannot be.
         """
         store = self._after_arguments(unit, task, ledger) if due.way == SUBMIT else self._as_rerun(ledger, due)
 
-        def operation(conn: Connection) -> Waits | None:
+        def operation(conn: Connection) -> UnitRunning | None:
             mine = jobs.get(conn, self._ctx.job_id, lock=True)
             if mine is None or mine.run_no != self._ctx.run_no or mine.status is not Status.RUNNING:
                 return None
             answer = store(conn)
             in_way = answer.job_id if isinstance(answer, Conflict) else answer.in_way
             other = jobs.get(conn, in_way) if in_way else None  # came between; the next look finds it
-            return Waits(other.created_at if other else self._store.now())
+            return UnitRunning(other.created_at if other else self._store.now())
 
         return self._store.write(operation)
 
-    def _after_arguments(self, unit: Open, task: Task, ledger: Ledger) -> Callable[[Connection], Submitted]:
+    def _after_arguments(self, unit: OpenUnit, task: Task, ledger: BackfillRecord) -> Callable[[Connection], Submitted]:
         with self._store.read() as conn:
             args = arguments_of(conn, task, self._selection, unit.source)
         using = Using(
@@ -299,7 +299,7 @@ class Filling:
         new = replace(prepared.new, followed=True)
         return lambda conn: self._store.submit_on(conn, new, prepared.rules)
 
-    def _as_rerun(self, ledger: Ledger, due: Due) -> Callable[[Connection], Submitted | Conflict]:
+    def _as_rerun(self, ledger: BackfillRecord, due: UnitDue) -> Callable[[Connection], Submitted | Conflict]:
         said: dict[str, Any] = {
             "parent": self._ctx.job_id,
             "root": ledger.row.root or self._ctx.job_id,
@@ -313,7 +313,7 @@ class Filling:
             said["args"] = dumps(dict(self._selection.args))
         return lambda conn: rerun_on(conn, self._store, due.job, Mode(due.way), **said)
 
-    def _context(self, ledger: Ledger) -> dict[str, Any]:
+    def _context(self, ledger: BackfillRecord) -> dict[str, Any]:
         return {"backfill": {"job": self._ctx.job_id, "turn": ledger.turn}}
 
     @property
@@ -354,11 +354,11 @@ def _turn_of(child: JobRow) -> int:
     return int(context.get("backfill", {}).get("turn", 0))
 
 
-def verdict_of(child: JobRow) -> Verdict:
+def verdict_of(child: JobRow) -> UnitResult:
     """What the end of a unit's job means for the unit."""
     if child.status is Status.COMPLETED:
-        return Verdict(ItemOutcome.OK, f"job {child.id}")
+        return UnitResult(ItemOutcome.OK, f"job {child.id}")
     error = loads(child.error) if child.error else {}
     why = error.get("message") or child.note
     told = f"job {child.id} is {child.status}" + (f": {why}" if why else "")
-    return Verdict(ItemOutcome.FAILED, told, error.get("type"))
+    return UnitResult(ItemOutcome.FAILED, told, error.get("type"))
