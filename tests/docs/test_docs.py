@@ -181,3 +181,10 @@ def test_every_default_of_a_task_is_the_one_of_the_code():
         f.name: str(f.default) for f in fields(Task) if f.init and isinstance(f.default, (int, str, tuple, type(None)))
     }
     assert {name: written[name] for name in known} == known
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "why").glob("*.md")), ids=lambda page: page.name)
+def test_the_files_that_a_design_page_names_exist(page):
+    folders = (ROOT, ROOT / "src" / "jobtrail", ROOT / "src" / "jobtrail" / "api", ROOT / "src" / "jobtrail" / "schedules")
+    named = re.findall(r"`(\w[\w/]*/\w+\.py)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not any((folder / name).is_file() for folder in folders)] == []

@@ -3,12 +3,12 @@
 clock = MovableClock()
 jobs = JobTrail(f"sqlite:///{tmp_path}/jobs.db", clock=clock)
 ...
-drain(jobs)                      # run what is due, in this thread
+drain(jobs)                      # run due jobs, in this thread
 clock.move(hours=1); drain(jobs) # a retry planned for later is due now
-tick(jobs); drain(jobs)          # the schedules whose time has come, and their jobs
+tick(jobs); drain(jobs)          # submit and run the jobs of due schedules
 
-crash(jobs, app="myproject.jobs:jobs", at="item:3")  # a real worker process dies after the third item
-recover(jobs)                                        # what stands when its jobs have been taken up again
+crash(jobs, app="myproject.jobs:jobs", at="item:3")  # kill a real worker process after the third item
+recover(jobs)                                        # recover its jobs and run them
 """
 
 from __future__ import annotations
