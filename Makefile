@@ -16,7 +16,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install console console-types screenshots docs demo test test-long lint types house contract check bench faults clean
+.PHONY: help install console console-types screenshots docs demo test test-long lint types house contract check mutants bench faults clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ contract: $(VENV)/.dev ## who may import whom
 	$(BIN)/lint-imports --no-cache
 
 check: lint types contract test ## all that CI checks
+
+mutants: $(VENV)/.dev ## break the code on purpose, room by room: the short tests must notice (ARGS="store api")
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 bench: $(VENV)/.dev ## measure jobtrail alone, on both databases
 	$(BIN)/python -m bench.run $(ARGS)
