@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "database: a held lease is given away", "database/leases.py",
-        "or_(mine, leases.c.expires_at <= now, gone)", "or_(mine, leases.c.expires_at > EPOCH, gone)",
+        "or_(mine, leases.c.expires_at <= now, gone)", "or_(mine, leases.c.expires_at >= EPOCH, gone)",
         ("tests/schedules/test_leader.py",),
     ),
     Mutant(
