@@ -43,7 +43,7 @@ def test_options_of_the_plugin_are_those_of_its_tasks_and_a_task_s_own_win():
         (lambda p: p.task(tiemout=5)(lambda: None), "has no option 'tiemout'"),
         (lambda p: p.task(timeout=-1)(lambda: None), "timeout must be a number of seconds above 0"),
         (lambda p: (p.task(name="a")(lambda: None), p.task(name="a")(lambda: None)), "two tasks called 'a'"),
-        (lambda p: p.task(executor="process")(lambda: None), "a child process cannot find"),
+        (lambda p: p.task(executor="process")(lambda: None), "a child process cannot import"),
         (lambda p: p.schedule("0 6 * * *")(lambda: None), "write @plugin.schedule above @plugin.task"),
         (lambda p: p.schedule("0 6 * * *")(Plugin("other").task(test_options_of)), "none of its tasks"),
         (lambda p: p.middleware(scope="everything")(print), "the scope of a middleware must be one of"),

@@ -135,7 +135,7 @@ def test_periods_are_read_in_the_zone_of_the_task(jobs):
     [
         ({"first": "2013-05", "last": "2013-04"}, InvalidPeriod, "begins before the first"),
         ({"first": "2013-W01", "last": "2013-W02", "step": "month"}, InvalidPeriod, "is no whole number of months"),
-        ({"first": "2013-01", "last": "2013-02-12"}, InvalidPeriod, "different grain"),
+        ({"first": "2013-01", "last": "2013-02-12"}, InvalidPeriod, "differ in grain or time zone"),
         ({"first": "2013-13", "last": "2013-14"}, InvalidPeriod, "not in the calendar"),
         ({"first": "2013", "last": "2014", "step": "decade"}, InvalidOption, "step must be one of year, month"),
         ({"first": "2013", "last": "2013", "only": "broken"}, InvalidOption, "only must be one of missing, failed"),
