@@ -3761,6 +3761,14 @@ export interface components {
              */
             job: string | null;
             /**
+             * Message
+             * @description Code and parameters of `detail`, for programs.
+             * @default null
+             */
+            message: {
+                [key: string]: unknown;
+            } | null;
+            /**
              * Errors
              * @description What does not fit, by path.
              * @default null
