@@ -54,7 +54,7 @@ def test_missing_folder_pipe_and_names_with_line_breaks_are_refused(jobs, load, 
     refused(jobs, load, tmp_path / "missing.csv", ["there is no file", "missing.csv"])
     refused(jobs, load, tmp_path, ["is a folder"])
     os.mkfifo(tmp_path / "pipe")
-    refused(jobs, load, tmp_path / "pipe", ["no plain file"])
+    refused(jobs, load, tmp_path / "pipe", ["not a regular file"])
     (tmp_path / "a\nb.csv").write_text("x")
     refused(jobs, load, tmp_path / "a\nb.csv", ["line break", r"a\nb.csv"])
     refused(jobs, load, str(tmp_path / "a\x00b"), ["cannot be shown"])

@@ -285,7 +285,7 @@ def test_a_chain_of_three_has_one_root(app):
         ({"on": "sometimes"}, InvalidOption, "on must be success, partial, failure or any"),
         ({"on": ()}, InvalidOption, "on must be"),
         ({"when": -1}, InvalidOption, "when must be"),
-        ({"when": datetime(2050, 1, 1)}, InvalidOption, "a datetime with a zone"),
+        ({"when": datetime(2050, 1, 1)}, InvalidOption, "a datetime with a time zone"),
         ({"when": datetime(3000, 1, 1, tzinfo=UTC)}, InvalidOption, "in the years 1900 to 2999"),
         ({"params": {"nonsense": 1}}, InvalidArguments, "has no argument 'nonsense'"),
         ({"params": {"rows": 1}, "result_as": "rows"}, InvalidArguments, "is to be the result"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobtrail.messages import render
 from jobtrail.recovery.liveness import HostIdentity, LifeSign, Liveness
 
 HERE = HostIdentity("boot-1", "pid:[1]")
@@ -33,7 +34,7 @@ def test_the_verdict_names_worker_beat_and_how():
     for at in range(0, 15, 2):
         assert observer.judge([LifeSign("w", 7)], at) == []
     (verdict,) = observer.judge([LifeSign("w", 7)], 15.2)
-    assert (verdict.worker, verdict.beat, verdict.how) == ("w", 7, "its worker was silent for 15 s")
+    assert (verdict.worker, verdict.beat, render(verdict.how)) == ("w", 7, "its worker was silent for 15 s")
 
 
 def test_a_number_that_changes_lives_whatever_it_changes_to():
@@ -93,7 +94,7 @@ def sign(**rest) -> LifeSign:
 
 def test_the_system_proves_a_death_at_once():
     (verdict,) = deaths({}).judge([sign()], 0.0)
-    assert verdict.how == "its worker's process 42 is gone"
+    assert render(verdict.how) == "its worker's process 42 is gone"
 
 
 def test_a_process_that_lives_is_not_dead():

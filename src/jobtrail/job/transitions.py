@@ -381,7 +381,7 @@ def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = Non
         "stop_at": None,
         "suspect": False,
         "strikes": 0,
-        "retry_reason": reason or "retried",
+        "retry_reason": reason or Message("job.retried").stored,
         "continues": failed_again(job.run_no),
         "max_attempts": None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1),
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from jobtrail.errors import RetryableError, TooManyFailedItems, UsageError
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts, ItemOutcome, item_key
+from jobtrail.messages import Message
 from jobtrail.store.items import Recorded
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class ItemLoop(Generic[T]):
         self._recorder.progress(done=self._done, total=self._total if self._total is not None else self._done)
         for key, outcome in self._prior.items():
             if outcome is ItemOutcome.FAILED and key not in self._seen:
-                self.record(key, -1, ItemOutcome.SKIPPED, "gone")
+                self.record(key, -1, ItemOutcome.SKIPPED, Message("runtime.item-gone").stored)
 
 
 class Batch(Generic[T]):

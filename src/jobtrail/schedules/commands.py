@@ -14,6 +14,7 @@ from jobtrail.database.wakeup import SCHEDULES
 from jobtrail.errors import AlreadyActive, Conflict, InvalidArguments, InvalidSchedule, NotFound
 from jobtrail.job.masking import left_masked, restored
 from jobtrail.job.period import in_our_time
+from jobtrail.messages import Message
 from jobtrail.store import events, schedules
 from jobtrail.store.schedules import SUBMITTED, Slot
 
@@ -74,11 +75,9 @@ class ScheduleCommands:
         now = self._service.store.now()
         row = new_row(one.name, one.task, PERSON, one.definition, one.text, now)
         if row.next_at is None:
-            message = f"the schedule '{name}' would never run: no time of it lies ahead"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("schedules.never-runs", name=name))
         if not self._service.store.write(partial(self._add, row, actor, reason)):
-            message = f"there is a schedule '{name}' already"
-            raise Conflict(message)
+            raise Conflict(Message("schedules.name-taken", name=name))
 
     def edit(
         self, name: str, *, rule: Any = None, tz: Any = None, actor: str = "program", reason: str | None = None,
@@ -183,7 +182,11 @@ class ScheduleCommands:
         task = service.tasks.get(row.task)
         args = task.signature.bind(task.name, (), definition.args)
         using = using_of(definition, row.name, service.store.now()).with_options(
-            actor=actor, reason=reason or f"schedule '{row.name}', run now", if_active="raise", if_done="run", run_at=None
+            actor=actor,
+            reason=reason or Message("schedules.run-now", name=row.name).stored,
+            if_active="raise",
+            if_done="run",
+            run_at=None,
         )
         return service._prepare(task, args, using)
 
@@ -221,7 +224,9 @@ class ScheduleCommands:
     def _add(self, row: ScheduleRow, actor: str, reason: str | None, conn: Connection) -> bool:
         if not schedules.add(conn, self._service.store.dialect, [row]):
             return False
-        self._append_event(conn, row, "schedule_added", actor, reason, definition=shown(row.definition, self._marked(row)))
+        self._append_event(
+            conn, row, "schedule_added", actor, reason, definition=shown(row.definition, self._marked(row))
+        )
         return True
 
     def _edited(
@@ -263,9 +268,13 @@ class ScheduleCommands:
             message = f"the schedule '{name}' has changed just now; look at it again"
             raise Conflict(message)
         schedules.remove_slots(conn, row.id)
-        self._append_event(conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row)))
+        self._append_event(
+            conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row))
+        )
 
-    def _run_now(self, name: str, definition: ScheduleDefinition, template: Prepared, actor: str, conn: Connection) -> Any:
+    def _run_now(
+        self, name: str, definition: ScheduleDefinition, template: Prepared, actor: str, conn: Connection
+    ) -> Any:
         row, now = self._existing(conn, name), self._service.store.now()
         states = schedules.states_of_jobs(conn, [row.last_job] if row.last_job else [])
         goes_on = states.get(row.last_job or "", "completed") not in schedules.ENDED
@@ -322,7 +331,7 @@ def not_there(name: str, declarations: Declarations) -> NotFound:
     """Return the error for a name that no stored schedule has."""
     if name in declarations:
         return NotFound(f"the schedule '{name}' is declared and not stored yet: that happens when a worker starts")
-    return NotFound(f"there is no schedule '{name}'")
+    return NotFound(Message("schedules.no-schedule", name=name))
 
 
 def _only(row: ScheduleRow, able: bool, what: str) -> None:

@@ -19,6 +19,7 @@ from jobtrail.database import leases
 from jobtrail.errors import Conflict, DuplicateRow, JobTrailError, NotFound, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.period import periods_from_rule
+from jobtrail.messages import Message
 from jobtrail.store import events, schedules, submissions
 from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
@@ -206,7 +207,9 @@ class Dispatcher:
         for one in going:
             one.done += [_missed_slot(one, missed, now) for missed in one.missed if _open(one, missed.planned, taken)]
         rows = [slot for one in going for slot in one.done]
-        schedules.take_back_slots(conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken])
+        schedules.take_back_slots(
+            conn, [pair for slot in rows if (pair := (slot.schedule_id, slot.planned_at)) in taken]
+        )
         schedules.put_slots(conn, self._service.store.dialect, rows)
         advanced = [(one.due.row, _columns_after(one)) for one in going if not one.busy]
         schedules.advance(conn, self._service.store.dialect, advanced)
@@ -252,7 +255,7 @@ class Dispatcher:
         if job_id is None or job_id in self._cancelled:
             return
         self._cancelled.add(job_id)
-        reason = f"the next time of the schedule '{due.row.name}' has come"
+        reason = Message("schedules.next-time-came", name=due.row.name).stored
         with contextlib.suppress(Conflict, NotFound):
             cancel(self._service.store, job_id, actor=f"schedule:{due.row.name}", reason=reason)
 
@@ -284,9 +287,7 @@ def _slot(one: _Dispatch, planned: datetime, state: str, now: datetime, **rest: 
 
 
 def _missed_slot(one: _Dispatch, missed: MissedTime, now: datetime) -> Slot:
-    return _slot(
-        one, missed.planned, MISSED, now, reason=missed.reason, through=missed.through, job_id=missed.in_way
-    )
+    return _slot(one, missed.planned, MISSED, now, reason=missed.reason, through=missed.through, job_id=missed.in_way)
 
 
 def _record(one: _Dispatch, planned: datetime, answer: Submitted, now: datetime) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database import leases
+from jobtrail.messages import Message, render
 from jobtrail.store import events, schedules
 from jobtrail.store.schedules import MISSED, Slot
 
@@ -99,7 +100,7 @@ class Maintenance:
             return
         paused = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason}
         if schedules.change(conn, row, now, {**paused, "paused_at": now, "paused_until": None}):
-            _log.warning("the schedule '%s' pauses: %s", row.name, reason)
+            _log.warning("the schedule '%s' pauses: %s", row.name, render(reason))
             self._append_event(conn, row, now, "schedule_paused", reason)
 
     def _limit(self, row: ScheduleRow) -> int | None:
@@ -126,7 +127,8 @@ class Maintenance:
     def _miss_one(self, row: ScheduleRow, now: datetime, conn: Connection) -> None:
         if schedules.miss_the_task(conn, row, now):
             _log.warning("the schedule '%s' asks for the task '%s', which no process knows", row.name, row.task)
-            self._append_event(conn, row, now, "schedule_without_task", f"no process knows the task '{row.task}'")
+            reason = Message("schedules.task-unknown", task=row.task).stored
+            self._append_event(conn, row, now, "schedule_without_task", reason)
         read = self._read(conn, row, now)
         if read is None or row.next_at is None:
             return
@@ -154,7 +156,7 @@ class Maintenance:
         row, reason = unreadable.row, f"{QUARANTINE}{unreadable.why}"[:500]
         values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason, "paused_at": now}
         if schedules.change(conn, row, now, {**values, "paused_until": None, "due_at": None}):
-            _log.error("the schedule '%s' is paused: %s", row.name, reason)
+            _log.error("the schedule '%s' is paused: %s", row.name, render(reason))
             self._append_event(conn, row, now, "schedule_paused", reason)
 
     # -- clocks that went back -----------------------------------------------------------------------

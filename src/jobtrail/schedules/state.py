@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import Message
 from jobtrail.store import schedules
 
 from .definition import ScheduleDefinition
@@ -177,7 +178,7 @@ def pause_reason(row: ScheduleRow, failures: int, limit: int | None) -> str | No
     """Return why an active schedule must pause, or None."""
     if limit is None or failures < limit or row.state != schedules.ACTIVE:
         return None
-    return f"{failures} failures in a row"
+    return Message("schedules.failures-in-a-row", failures=failures).stored
 
 
 def _is_paused(row: ScheduleRow, now: datetime) -> bool:

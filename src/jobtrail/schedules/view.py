@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.masking import masked
+from jobtrail.messages import Message, render
 
 from .definition import DEFAULTS
 from .rules.wording import words
@@ -122,7 +123,7 @@ def view(row: ScheduleRow, last_status: str | None) -> Schedule:
         declared, edits = declared_of(row), edits_of(row)
         in_force = declared.with_changes(edits)
     except (ValueError, KeyError, TypeError) as error:
-        return Schedule(row, None, None, last_status, f"its definition cannot be read: {error}"[:300])
+        return Schedule(row, None, None, last_status, render(Message("schedules.unreadable", error=str(error)[:300])))
     return Schedule(row, in_force, _drift(row, declared, edits), last_status)
 
 
@@ -133,4 +134,3 @@ def _drift(row: ScheduleRow, declared: ScheduleDefinition, edits: Mapping[str, A
     ours = declared.to_json()
     changes = {name: (ours.get(name, DEFAULTS[name]), value) for name, value in edits.items()}
     return Edited(changes, told.get("by"), told.get("at"), told.get("reason"))
-

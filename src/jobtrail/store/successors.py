@@ -11,6 +11,7 @@ from sqlalchemy import func, insert, select, update
 from jobtrail.database.tables import group_members, groups, jobs, successors
 from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
 from jobtrail.job.successor import Successor, outcome_of_group
+from jobtrail.messages import Message
 
 from . import events, submissions
 from .submissions import WAITING, Rules, declare
@@ -146,7 +147,7 @@ class _End:
             if not following.comes_after(status):
                 lines.append(self._skipped(one, following, f"{row.task} {job_id} is {status}"))
                 continue
-            why = f"follows {row.task} {job_id}, which is {status}"
+            why = Message("store.follows", task=row.task, status=status, job=job_id).stored
             new = following.job(self._now, parent=job_id, root=row.root or job_id, why=why, result=row.result)
             line = self._submit(following, new)
             came += line["state"] == SUBMITTED
@@ -173,9 +174,9 @@ class _End:
         answer = submissions.submit(self._conn, self._dialect, new, rules, self._now)
         state, reason = SUBMITTED, None
         if answer.why is not None and answer.why != "done":
-            state, reason = REFUSED, f"job {answer.in_way} of its unit is in the way"
+            state, reason = REFUSED, Message("store.unit-in-the-way", job=answer.in_way).stored
         elif not answer.created:
-            reason = f"job {answer.id} stands for it"
+            reason = Message("store.stands-for-it", job=answer.id).stored
         self._settle(following.id, state, answer.id if state == SUBMITTED else None, reason)
         if answer.created and following.next:
             declare(self._conn, self._dialect, following.next, self._now, after=new.id)

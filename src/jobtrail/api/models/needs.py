@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message, render
 from jobtrail.queries import error_groups
 from jobtrail.queries.base import masked_text
 from jobtrail.schedules.view import Schedule
@@ -106,7 +107,7 @@ def _stuck(one: Schedule) -> Need | None:
     if row.state not in {"active", "paused"} or not (by_itself or one.problem or row.unknown_since):
         return None
     at = row.unknown_since or row.paused_at or row.changed_at
-    why = one.problem or (f"no process knows the task '{row.task}'" if row.unknown_since else row.paused_reason)
+    why = one.problem or (render(Message("schedules.task-unknown", task=row.task)) if row.unknown_since else row.paused_reason)
     return Need(
         kind="schedule", at=at, deadline=None, count=1, more=False, task=row.task, schedule=row.name, job=row.last_job,
         text=masked_text(why),

@@ -127,3 +127,4 @@ lost-key = two keys with the same text
 arguments = arguments
 advice-file = pass a file or a reference instead
 advice-less = ask for less at once
+retried = retried
