@@ -51,6 +51,7 @@ screenshots: $(VENV)/.dev console ## pictures of every page, light and dark, int
 docs: $(VENV)/.dev ## render the documentation and the Python API from the docstrings, into build/docs
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/zensical build --clean $(ARGS)
+	$(BIN)/python scripts/api_description.py > build/docs/openapi.json
 
 demo: NO_CONSOLE_IS = true
 demo: $(VENV)/.user console ## load real data with real jobs and look at them (ARGS="--once" ends by itself)

@@ -30,6 +30,7 @@ from .worker.worker import Worker
 if TYPE_CHECKING:
     from .commands.groups import Group
     from .integrations.prometheus import Metrics
+    from .queries.facade import Queries
     from .schedules.service import Schedules
 
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
@@ -191,6 +192,13 @@ class JobTrail:
         from .schedules.service import Schedules
 
         return Schedules(self.service, lambda: self.plugins.schedules())  # noqa: PLW0108 - plug-ins are looked for later
+
+    @functools.cached_property
+    def queries(self) -> Queries:
+        """Everything that people read, as typed answers with secrets masked: what the API and ``--json`` return."""
+        from .queries.facade import Queries
+
+        return Queries.of(self.service, lambda: self.tasks, lambda: self.schedules)
 
     def task_named(self, name: str) -> BoundTask:
         """Return a registered task.

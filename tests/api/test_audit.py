@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from api_app import problem
 
-from jobtrail.queries import audit
+from jobtrail.queries.monitoring import audit
 from jobtrail.testing import drain
 
 

@@ -8,7 +8,7 @@ from api_app import problem
 from sqlalchemy import update
 
 from jobtrail.database import tables
-from jobtrail.queries import error_groups
+from jobtrail.queries.monitoring import error_groups
 from jobtrail.testing import drain
 
 SECRET = "s3cr3t-XYZ"
@@ -59,9 +59,10 @@ def test_c17_passwords_in_messages_are_not_shown(app_jobs, client):
 def test_counts_stop_at_a_cap_and_say_so(app_jobs):
     failing(app_jobs, *["no file"] * 5)
     with app_jobs.store.read() as conn:
-        (kind,) = error_groups.kinds(conn, app_jobs.store.now() - timedelta(hours=1), cap=3).kinds
-        later = error_groups.kinds(conn, app_jobs.store.now() + timedelta(hours=1))
-    assert (kind.number, kind.more) == (3, True)
+        now = app_jobs.store.now()
+        (group,) = error_groups.groups(conn, now - timedelta(hours=1), now, cap=3).kinds
+        later = error_groups.groups(conn, now + timedelta(hours=1), now)
+    assert (group.jobs.number, group.jobs.more) == (3, True)
     assert (later.kinds, later.all) == ([], 0)
 
 
@@ -81,7 +82,7 @@ def test_the_matrix_looks_at_the_newest_and_says_when_there_are_more(app_jobs):
     now = app_jobs.store.now()
     with app_jobs.store.read() as conn:
         found = error_groups.matrix(conn, now - timedelta(hours=1), now, newest=4)
-    assert (found.looked_at, found.more, sum(cell.number for cell in found.cells)) == (4, True, 4)
+    assert (found.looked_at, found.more, sum(cell.jobs for cell in found.cells)) == (4, True, 4)
 
 
 def test_what_is_left_is_what_nobody_has_taken_up(app_jobs):
@@ -94,7 +95,7 @@ def test_what_is_left_is_what_nobody_has_taken_up(app_jobs):
     newer = load.enqueue(rows=2, bad=1)
     drain(app_jobs)
     with app_jobs.store.read() as conn:
-        found = error_groups.left(conn, app_jobs.store.now() - timedelta(days=1))
+        found = error_groups.unresolved(conn, app_jobs.store.now() - timedelta(days=1))
     ids = {one.id for one in found}
     assert {alone.id, again.id, newer.id} <= ids
     assert ids.isdisjoint({unit.id, old.id})

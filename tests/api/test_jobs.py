@@ -63,7 +63,7 @@ def test_the_filter_is_that_of_the_terminal_and_a_wrong_one_is_told_in_words(app
 def test_a_search_that_takes_too_long_is_given_up_in_words(app_jobs, clients):
     app_jobs.task_named("add").enqueue_many({"a": n} for n in range(300))
     client = clients()
-    client.app.state.desk.search_seconds = 0.001
+    client.app.state.context.search_seconds = 0.001
     from sqlalchemy import text
 
     from jobtrail.api.routes import jobs as routes
@@ -78,7 +78,7 @@ def test_a_search_that_takes_too_long_is_given_up_in_words(app_jobs, clients):
         told = problem(client.get("/api/jobs"), 503, "too-slow")
     assert "say more in the filter" in told["detail"]
     assert time.monotonic() - begun < 5
-    client.app.state.desk.search_seconds = 5
+    client.app.state.context.search_seconds = 5
     assert client.get("/api/jobs").status_code == 200  # the connection is as good as before
 
 

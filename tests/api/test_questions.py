@@ -8,8 +8,8 @@ import pytest
 from api_app import problem
 from pydantic import BaseModel
 
-from jobtrail.api.forms import folded
 from jobtrail.job.masking import MASK
+from jobtrail.queries.form_schemas import folded
 from jobtrail.testing import drain
 
 

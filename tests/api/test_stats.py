@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import update
 from trails import *  # noqa: F403 - fixtures
 
-from jobtrail.api import context, read_cache
 from jobtrail.database import tables
 from jobtrail.job.ids import new_id
-from jobtrail.queries import charts
+from jobtrail.queries import context, read_cache
+from jobtrail.queries.monitoring import charts
 from jobtrail.store.search import search
 from jobtrail.store.search.search import smallest_id
 from jobtrail.testing import drain
@@ -153,7 +153,7 @@ def test_of_many_some_stand_for_all_and_the_numbers_keep_their_size(app_jobs, mo
         ended(app_jobs, timedelta(minutes=30, seconds=(n * 7) % 20), waited=1, ran=5, status="failed" if n % 4 == 0 else "completed")
     at = app_jobs.store.now()
     with app_jobs.store.read() as conn:
-        told = charts.Series().read(conn, at, seconds=24 * 3600)
+        told = charts.SeriesReader().read(conn, at, seconds=24 * 3600)
     assert told.sampled
     assert sum(point.submitted for point in told.points) == 400
     finished = {status: sum(point.finished.get(status, 0) for point in told.points) for status in ("completed", "failed")}
@@ -174,7 +174,7 @@ def test_a_backlog_older_than_the_window_counts_as_waiting_all_the_time_and_its_
 def test_what_is_settled_is_not_read_again(app_jobs):
     for n in range(5):
         ended(app_jobs, timedelta(minutes=10 + n))
-    reader = charts.Series()
+    reader = charts.SeriesReader()
     with app_jobs.store.read() as conn:
         first = reader.read(conn, app_jobs.store.now(), seconds=3600)
         looked = []
@@ -194,7 +194,7 @@ def test_what_may_have_changed_is_read_again_part_by_part_and_all_of_it_in_the_e
     clock, looked, original = [1000.0], [], charts._look
     monkeypatch.setattr(charts, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(charts, "_look", lambda conn, step, places, task: looked.extend(places) or original(conn, step, places, task))
-    reader, at = charts.Series(), app_jobs.store.now()
+    reader, at = charts.SeriesReader(), app_jobs.store.now()
 
     def tell(later):
         looked.clear()

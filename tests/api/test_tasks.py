@@ -9,7 +9,7 @@ from api_app import add_tasks, problem
 from pydantic import BaseModel, Field
 
 from jobtrail import Context, JobTrail
-from jobtrail.api.forms import of_arguments
+from jobtrail.queries.form_schemas import of_arguments
 from jobtrail.testing import drain
 
 

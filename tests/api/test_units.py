@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from api_app import problem
 
-from jobtrail.api.models import coverage
+from jobtrail.queries import coverage
 from jobtrail.store.units import UnitRow
 from jobtrail.testing import drain
 
@@ -112,7 +112,7 @@ def test_of_what_lies_in_the_future_nothing_is_missing_yet():
     laid = coverage.columns("month", "2013-05", "2013-08", None, "UTC", NOW)
     assert [column.over for column in laid] == [True, False, False, False]
     (row,) = coverage.rows(laid, ["A"], [unit("2013-06-01"), unit("2013-06-02")], NOW)
-    assert row.missing == 1
+    assert len(row.gaps) == 1
     assert row.cells[0].expected == 14  # of June so many days are over
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -143,23 +143,46 @@ def test_coverage_shows_states_and_gaps(jt: Command, submitted: Make, ran: Make)
     assert lines[3].split() == ["shop/A", "2013", "██", "▒▒", "·", "·", "✗"]
     assert lines[4].split() == ["shop/B", "2013", "·", "·", "██", "·", "·"]
     seen = jt("coverage", "load", "--json").json
-    assert seen["summary"] == {"success": 2, "partial": 1, "error": 1, "missing": 6}
-    assert {"source": "shop/A", "period": "2013-03"} in seen["gaps"]
+    one, two = seen["rows"]
+    assert (one["counts"], one["missing"]) == ({"complete": 1, "partial": 1, "failed": 1}, 2)
+    assert (two["counts"], two["missing"]) == ({"complete": 1}, 4)
+    assert gaps(seen) == ["2013-03", "2013-04"]
+    assert lines[-1].split() == ["█", "2", "complete", "▒", "1", "partial", "✗", "1", "failed", "·", "6", "missing"]
+
+
+def gaps(seen: dict[str, Any]) -> list[str]:
+    """The periods that the first source lacks."""
+    known = {cell["column"] for cell in seen["rows"][0]["cells"]}
+    return [column["period"] for place, column in enumerate(seen["columns"]) if column["over"] and place not in known]
 
 
 def test_coverage_of_a_range(jt: Command, ran: Make) -> None:
     ran("load", "--source", "shop/A", "--period", "2013-02")
     seen = jt("coverage", "load", "--from", "2013-01", "--to", "2013-04", "--json").json
-    assert [gap["period"] for gap in seen["gaps"]] == ["2013-01", "2013-03", "2013-04"]
+    assert gaps(seen) == ["2013-01", "2013-03", "2013-04"]
+    assert gaps(jt("coverage", "load", "--from", "2012-12", "--json").json) == ["2012-12", "2013-01"]
     assert jt("coverage", "load", "--from", "2013-13").code == 2
+
+
+def test_coverage_of_hours_and_zones_has_its_gaps(jt: Command, submitted: Make) -> None:
+    for hour in ("00", "23"):
+        submitted("load", "--source", "A", "--period", f"2013-02-01T{hour}")
+    seen = jt("coverage", "load", "--json").json
+    assert (seen["zoom"], seen["rows"][0]["missing"]) == ("hour", 22)
+    assert "22 missing" in jt("coverage", "load").out
+    for month in ("2013-01", "2013-04"):
+        submitted("read", "--source", "A", "--period", f"{month}[Europe/Berlin]")
+    seen = jt("coverage", "read", "--json").json
+    assert (seen["zoom"], seen["rows"][0]["missing"]) == ("month", 2)
 
 
 def test_coverage_of_days_weeks_files(jt: Command, submitted: Make, ran: Make, tmp_path: object) -> None:
     for period in ("2013-01-31", "2013-02-02", "2013-W07", "2013-02-01/2013-02-11"):
         submitted("load", "--period", period)
     seen = jt("coverage", "load", "--json").json
-    assert [gap["period"] for gap in seen["gaps"]] == ["2013-02-01"]
-    assert "2013-02-01/2013-02-11" in jt("coverage", "load").out
+    assert (seen["zoom"], gaps(seen)) == ("day", [])
+    assert [column["period"] for column in seen["columns"]][:2] == ["2013-01-31", "2013-02-01"]
+    assert gaps(jt("coverage", "load", "--zoom", "day", "--to", "2013-02-20", "--json").json) == ["2013-02-18", "2013-02-19", "2013-02-20"]
     path = f"{tmp_path}/input.csv"
     with open(path, "w", encoding="utf-8") as file:
         file.write("1,2\n")

@@ -70,9 +70,13 @@ def test_open_questions_by_deadline(jt: Command, submitted: Make, ran: Make) -> 
     seen = jt("questions", "--json").json
     assert seen["count"] == 3
     first, second, third = seen["questions"]
-    assert (first["job"], first["task"], first["name"], first["state"]) == (soon, "choose", "date column", "open")
-    assert first["schema"]["required"] == ["column"]
-    assert (first["has_default"], second["default"], second["period"]) == (False, "red", "2013-02")
+    assert (first["job"], first["task"], first["name"]) == (soon, "choose", "date column")
+    assert (first["has_default"], second["has_default"], second["period"]) == (False, True, "2013-02")
+    (second,) = jt("questions", "--job", second["job"], "--json").json["questions"]
+    assert (second["state"], second["default"]) == ("open", "red")
+    (first,) = jt("questions", "--job", first["job"], "--json").json["questions"]
+    assert first["form"]["required"] == ["column"]
+    (third,) = jt("questions", "--job", third["job"], "--json").json["questions"]
     assert (third["expires_at"], third["remember"], third["mapping"]["proposal"]["tailnum"]) == (None, True, "Tail Num")
     assert [one["samples"] for one in third["mapping"]["columns"]] == [["N10156"], ["2004"], ["55"], ["•••"]]
     assert len(jt("questions", "--limit", "1", "--json").json["questions"]) == 1

@@ -80,10 +80,11 @@ def test_the_list_shows_state_words_and_the_local_time_with_its_offset(jt):
 
 
 def test_the_list_for_programs(jt):
-    found = {one["name"]: one for one in json.loads(jt("schedules", "--json"))}
+    found = {one["name"]: one for one in json.loads(jt("schedules", "--json"))["schedules"]}
     assert set(found) == {"monthly", "report"}
-    assert found["monthly"]["definition"]["period"] == "previous month"
-    assert (found["report"]["state"], found["report"]["origin"], found["report"]["drift"]) == ("active", "code", None)
+    monthly = json.loads(jt("schedules", "show", "monthly", "--json"))
+    assert (monthly["definition"]["period"], monthly["drift"]) == ("previous month", None)
+    assert (found["report"]["state"], found["report"]["origin"], found["report"]["edited"]) == ("active", "code", False)
 
 
 def test_the_offset_tells_what_the_local_time_alone_would_hide():
@@ -97,7 +98,7 @@ def test_the_offset_tells_what_the_local_time_alone_would_hide():
 def test_next_times(jt):
     told = jt("schedules", "next", "report", "-n", "3")
     assert len([line for line in told.splitlines() if " 09:00 +0" in line]) == 3
-    assert len(json.loads(jt("schedules", "next", "monthly", "-n", "12", "--json"))["times"]) == 12
+    assert len(json.loads(jt("schedules", "next", "monthly", "-n", "12", "--json"))["following"]) == 12
 
 
 def test_missed_times_are_listed_with_their_reason(jt, past):
@@ -107,7 +108,7 @@ def test_missed_times_are_listed_with_their_reason(jt, past):
     assert "2026-03-29 01:30 +01:00" in told
     assert "2026-03-29 03:30 +02:00" in told
     assert all("down" in line for line in lines)
-    assert [one["reason"] for one in json.loads(jt("schedules", "missed", "nightly", "--json"))] == ["down"] * 2
+    assert [one["reason"] for one in json.loads(jt("schedules", "missed", "nightly", "--json"))["slots"]] == ["down"] * 2
     assert "nothing was missed" in jt("schedules", "missed", "report")
 
 
@@ -116,7 +117,7 @@ def test_show_tells_everything(jt, past):
     for words in ("declared by", "person", "2026-03-29", "submitted", "missed", "added", "person:eva"):
         assert words in told
     for_programs = json.loads(jt("schedules", "show", "nightly", "--json"))
-    assert len(for_programs["next"]) == 10
+    assert len(for_programs["following"]) == 20
     assert {slot["state"] for slot in for_programs["slots"]} == {"submitted", "missed"}
 
 

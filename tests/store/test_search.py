@@ -13,7 +13,7 @@ from jobtrail.errors import InvalidFilter
 from jobtrail.job import transitions
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Status
-from jobtrail.queries import statistics
+from jobtrail.queries.monitoring import statistics
 from jobtrail.store import jobs
 from jobtrail.store.search import scan_filter, search
 from jobtrail.store.search.grammar import Term, Word, parse

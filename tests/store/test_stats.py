@@ -13,7 +13,7 @@ from sqlalchemy import update
 from jobtrail.database import tables
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
-from jobtrail.queries import statistics
+from jobtrail.queries.monitoring import statistics
 from jobtrail.store import retention, workers
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ NOTHING_KEPT = retention.Retention(0, 0, 0, 0)
 
 
 @pytest.fixture
-def standing(store: Store) -> Callable[..., statistics.Standing]:
-    def look(now: datetime | None = None, **rest: Any) -> statistics.Standing:
+def standing(store: Store) -> Callable[..., statistics.StoreSnapshot]:
+    def look(now: datetime | None = None, **rest: Any) -> statistics.StoreSnapshot:
         with store.read() as conn:
-            return statistics.standing(conn, now or store.now(), **rest)
+            return statistics.snapshot(conn, now or store.now(), **rest)
 
     return look
 

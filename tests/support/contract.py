@@ -242,7 +242,7 @@ class Asking:
     def ask(self, case: Any, role: str) -> None:
         """One request, and all that is to be said about its answer."""
         self.world.make_real(case)
-        self.world.app.state.desk.attempts._failures.clear()  # it is asked with bad tokens, too
+        self.world.app.state.context.logins.attempts._failures.clear()  # it is asked with bad tokens, too
         try:
             answer = case.call(headers=dict(self.world.headers(role)))
         except Exception as error:  # the application's own: a server would say 500

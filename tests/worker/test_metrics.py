@@ -14,7 +14,7 @@ from trails import QUICK, until
 
 from jobtrail import Context, JobTrail, Partial, PermanentError, RetryableError, Snooze, UsageError
 from jobtrail.errors import StoreUnavailable
-from jobtrail.queries import statistics
+from jobtrail.queries.monitoring import statistics
 from jobtrail.store.retention import Retention, run_once
 from jobtrail.testing import MovableClock, drain
 from jobtrail.worker.middleware import outcome_word

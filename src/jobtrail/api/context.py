@@ -1,8 +1,7 @@
-"""What every route is handed: the application, its store behind a bounded number of threads, and the limits that count here."""
+"""What every route is handed: the application, its queries, a bounded number of threads, and the ways to log in."""
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,22 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from jobtrail.job.model import Status
-from jobtrail.queries import statistics
-from jobtrail.queries.charts import Series
-from jobtrail.store.queues import waiting_queues
-from jobtrail.store.search import search
+from jobtrail.database.statement_timeout import time_limit
+from jobtrail.queries.read_cache import ReadCache
 
-from .auth.sessions import Attempts
-from .read_cache import Fresh
+from .auth.sessions import TokenLogins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from jobtrail import JobTrail
+    from jobtrail.queries.facade import Queries
     from jobtrail.store import Store
 
     from .auth.access import Access
@@ -33,58 +28,54 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 THREADS = 8
 SEARCH_SECONDS = 5.0
-LONG = 10_000  # jobs that wait in a queue
 
 
 @dataclass(slots=True)
-class Desk:
-    """The application as the routes see it. ``secret`` is mixed into the signature of sessions."""
+class ApiContext:
+    """The application as the routes see it.
+
+    Attributes:
+        jobs: the application.
+        access: the ways in which somebody may be known.
+        secret: mixed into the signature of sessions.
+        search_seconds: the time limit of searches, in seconds.
+        cache: keeps answers that many clients ask for at once.
+        topics: what can be watched live, by name; see `topics`.
+        shutdown_hooks: called in the server's event loop when it stops.
+    """
 
     jobs: JobTrail
     access: Access
     secret: str = ""
     search_seconds: float = SEARCH_SECONDS
-    attempts: Attempts = field(default_factory=Attempts)
-    series: Series = field(default_factory=Series)
-    fresh: Fresh = field(default_factory=Fresh)
-    topics: dict[str, Any] = field(default_factory=dict)  # what can be watched live, by name; see `topics`
-    farewells: list[Callable[[], None]] = field(default_factory=list)  # called in its loop when the server stops
+    cache: ReadCache = field(default_factory=ReadCache)
+    topics: dict[str, Any] = field(default_factory=dict)
+    shutdown_hooks: list[Callable[[], None]] = field(default_factory=list)
+    queries: Queries = field(init=False)
+    logins: TokenLogins = field(init=False)
     _limiter: Any = None
+
+    def __post_init__(self) -> None:
+        """Share the application's queries among all clients."""
+        self.queries = self.jobs.queries.shared(self.cache, lambda: self.search_seconds)
+        self.logins = TokenLogins(self.store, self.secret, self.call)
 
     @property
     def store(self) -> Store:
         """Where the jobs are."""
         return self.jobs.store
 
-    def waiting(self, conn: Connection, now: datetime) -> list[statistics.Waiting]:
-        """What waits in each queue, as it was within this second; where very many do, some seconds ago."""
-        queues: list[str] = self.fresh.read("queues", lambda: waiting_queues(conn))
-        return [
-            self.fresh.read(("waiting", queue), partial(statistics.waiting_in, conn, queue, now), _is_long)
-            for queue in queues
-        ]
-
-    def statuses(self, conn: Connection) -> dict[str, search.Counted]:
-        """How many jobs stand in each status, as it was within this second; where it is more than is counted, lately."""
-        return {
-            status.value: self.fresh.read(
-                ("status", status.value), partial(search.in_status, conn, status), operator.attrgetter("more")
-            )
-            for status in Status
-        }
-
-    def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
-        """How many jobs of each queue ended in a second lately."""
-        heads = statistics.heads(self.waiting(conn, now))
-        found: dict[str, float] = self.fresh.read("rates", lambda: self.series.rates(conn, now, heads))
-        return found
-
     async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Call what blocks, in one of a bounded number of threads that nobody else uses."""
+        """Call a function that blocks, in one of a bounded number of threads that nobody else uses."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(THREADS)
         work = partial(function, *args, **kwargs)
         return await anyio.to_thread.run_sync(partial(self._ready, work), limiter=self._limiter)
+
+    async def cached(self, key: Any, function: Callable[[], T]) -> T:
+        """`call` for an answer that many clients ask for: it is read at most once a second."""
+        found: T = await self.call(self.cache.read, key, function)
+        return found
 
     def _ready(self, work: Callable[[], T]) -> T:
         self.jobs.service.make_readable()
@@ -99,25 +90,22 @@ class Desk:
             return function(conn, *args, **kwargs)
 
     async def search(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """`read` for what may have to look at much: given up after ``search_seconds``.
+        """`read` for queries that may read many rows.
 
-        Raises: TooSlow.
+        Raises:
+            TooSlow: if a statement takes longer than ``search_seconds``.
         """
         return await self.read(self._within_time, function, args, kwargs)
 
     def _within_time(
         self, conn: Connection, function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> T:
-        from jobtrail.database.statement_timeout import time_limit
-
         with time_limit(conn, self.search_seconds):
             return function(conn, *args, **kwargs)
 
     def marked(self, task: str) -> frozenset[str]:
-        """The arguments of a task that are secret because the task says so."""
-        found = self.jobs.tasks.find(task)
-        return found.secret if found is not None else frozenset()
+        """The arguments of a task that the task declares secret."""
+        return self.queries.context.marked(task)
 
 
-def _is_long(one: statistics.Waiting) -> bool:
-    return one.due + one.later >= LONG
+Desk = ApiContext

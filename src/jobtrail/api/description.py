@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from jobtrail.queries.base import ID
 
-from . import examples
 from .auth.guard import ANYONE, also, any_host, rule_of
 from .auth.sessions import COOKIE
 from .problems import MEDIA_TYPE
@@ -59,7 +58,6 @@ def of(app: FastAPI) -> dict[str, Any]:
             "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
         }
         _add_roles(app, made)
-        examples.add(made)
         _name_refusals(made)
         app.openapi_schema = made
     return app.openapi_schema

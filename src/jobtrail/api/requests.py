@@ -1,4 +1,4 @@
-"""Types that request bodies share: a moment with its offset, and the reason of an action."""
+"""Types that several routes share: a moment with its offset, the reason of an action, a job that was started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, With
 
 from jobtrail.job.json_value import safe_text
 from jobtrail.job.period import in_our_time
-from jobtrail.queries.base import Model
+from jobtrail.queries.base import ID, Model
 
 _ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT")
 
@@ -49,3 +49,10 @@ class WithReason(Model):
     @classmethod
     def _storable(cls, value: str | None) -> str | None:
         return safe_text(value.strip(), 4000) or None if value else None
+
+
+class StartedJob(Model):
+    """A job that was submitted, or the active one that is returned in its place."""
+
+    job: str = Field(examples=[ID])
+    created: bool

@@ -16,7 +16,7 @@ from . import description, problems
 from .assets import Assets
 from .auth.access import Access
 from .auth.guard import ANYONE, Guard, needs
-from .context import Desk
+from .context import ApiContext
 from .live import connections
 from .routes import (
     audit,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from jobtrail import JobTrail
 
-# One file each, with a function make(desk) that gives an APIRouter.
+# One file each, with a function make(context) that gives an APIRouter.
 PARTS = (
     system, job_routes, contents, uploads, bulk, units, questions, tasks, schedules, worker_routes, errors, audit, stats, connections,
     plugins,
@@ -87,19 +87,19 @@ def create_api(
         login=login, tokens=tokens, proxy_header=proxy_header, trusted_proxies=trusted_proxies,
         proxy_roles=proxy_roles, local=local,
     )  # fmt: skip
-    desk = Desk(jobs, access, secret)
+    context = ApiContext(jobs, access, secret)
     app = FastAPI(
         title="jobtrail", version=workers.our_version(), openapi_url=None, docs_url=None, redoc_url=None,
         redirect_slashes=False,
     )  # fmt: skip
-    app.state.desk = desk
+    app.state.context = context
     problems.install(app)
     for part in PARTS:
-        app.router.routes.extend(part.make(desk).routes)  # flat, so that the guard sees each of them
+        app.router.routes.extend(part.make(context).routes)  # flat, so that the guard sees each of them
     _describe(app)
     _add_console(app)
     said: dict[str, Any] = {"allowed_hosts": allowed_hosts, "origins": origins, "prefix": prefix.rstrip("/")}
-    app.add_middleware(Guard, desk=desk, table=app.router, **said)
+    app.add_middleware(Guard, context=context, table=app.router, **said)
     return app
 
 

@@ -37,9 +37,9 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, which would not end by themselves, and then the rest."""
-        desk = getattr(getattr(self.config.app, "state", None), "desk", None)
-        for farewell in desk.farewells if desk is not None else ():
-            farewell()
+        context = getattr(getattr(self.config.app, "state", None), "context", None)
+        for hook in context.shutdown_hooks if context is not None else ():
+            hook()
         await super().shutdown(sockets)
         gc.unfreeze()
 

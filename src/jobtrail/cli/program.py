@@ -67,5 +67,5 @@ def _root(
     version: VersionOption = False,
 ) -> None:
     del debug, version  # read where errors are explained, and by its callback
-    ctx.obj = Session(app, database)
+    ctx.obj = Session(app, database, command_names=frozenset(getattr(ctx.command, "commands", ())))
     ctx.call_on_close(ctx.obj.close)

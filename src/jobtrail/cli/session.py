@@ -26,6 +26,7 @@ class Session:
     app: str | None = None
     database: str | None = None
     as_json: bool = False
+    command_names: frozenset[str] = frozenset()  # of the program's own commands
     _opened: JobTrail | None = None
     _named_config: bool = False
     _consoles: dict[str, Console] = field(default_factory=dict)
@@ -65,7 +66,13 @@ class Session:
         self.errors.print(Text.assemble(*parts), soft_wrap=True)
 
     def json(self, value: Any) -> None:
-        """The answer for programs: one line of plain ASCII, so that it can be printed anywhere."""
+        """Print the answer for programs: one line of plain ASCII, so that it can be printed anywhere.
+
+        Args:
+            value: what JSON can hold, or the model that a query returned: it is printed as the API answers it.
+        """
+        if hasattr(value, "model_dump"):
+            value = value.model_dump(mode="json")
         sys.stdout.write(json.dumps(value, default=str) + "\n")
 
     # -- the application -----------------------------------------------------------------------------

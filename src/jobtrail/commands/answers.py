@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import AlreadyAnswered, AnswerRefused, IllegalMove, NotFound, QuestionClosed
@@ -64,6 +65,13 @@ def asked_by(store: Store, job_id: str, question: str | None = None) -> Question
         )
         raise NotFound(what)
     return next((one for one in asked if one.state == questions.OPEN), asked[-1])
+
+
+def default_of(store: Store, question_id: str) -> Any:
+    """The default of a question as a value; None where there is no question or no default."""
+    with store.read() as conn:
+        row = questions.get(conn, question_id)
+    return None if row is None or row.default is None else loads(row.default)
 
 
 def answer(

@@ -6,10 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exists, select
-
-from jobtrail.database.tables import jobs
 from jobtrail.errors import StoreError
+from jobtrail.store.search.relations import is_stored
 
 if TYPE_CHECKING:
     from jobtrail.store import Store
@@ -39,4 +37,4 @@ def _announce(store: Store, job_id: str) -> None:
 
 def _is_visible(store: Store, job_id: str) -> bool:
     with store.read() as conn:
-        return bool(conn.execute(select(exists().where(jobs.c.id == job_id))).scalar())
+        return is_stored(conn, job_id)

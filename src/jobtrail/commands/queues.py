@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from json import loads
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
-from jobtrail.database.tables import workers
 from jobtrail.database.wakeup import QUEUES
 from jobtrail.errors import NotFound
 from jobtrail.job.task import name_option
 from jobtrail.messages import Message
 from jobtrail.store import queues
-from jobtrail.store.workers import ALIVE
+from jobtrail.store.workers import served_queues
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,7 +39,4 @@ def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason:
 
 def known_queues(conn: Connection, service: Service) -> set[str]:
     """The queues of the tasks that are registered here, of living workers, and of jobs that wait or run."""
-    of_workers = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
-    there = {name for text in of_workers for name in loads(text)}
-    there |= queues.names(conn)
-    return there | {task.queue for task in service.tasks.all()}
+    return served_queues(conn) | queues.names(conn) | {task.queue for task in service.tasks.all()}

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
-from jobtrail.database.tables import jobs, units
 from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
 from jobtrail.job.ids import new_id
 from jobtrail.job.model import FileInput, Outcome
 from jobtrail.messages import Message
+from jobtrail.store.search import relations
 
 from . import input_files
 
@@ -192,15 +190,11 @@ def sweep(store: Store, settings: Settings) -> int:
 
 
 def _needed(conn: Connection, kept: dict[Path, str]) -> set[Path]:
-    """Those whose unit is not complete, or whose job is still told of."""
-    rows = conn.execute(
-        select(units.c.unit, units.c.sha256, units.c.outcome).where(units.c.sha256.in_(set(kept.values())))
-    ).all()
-    incomplete = {row.sha256 for row in rows if row.outcome in _INCOMPLETE}
-    told: list[str] = []
-    for row in rows:
-        told += conn.execute(select(jobs.c.file).where(jobs.c.unit == row.unit, jobs.c.file.is_not(None))).scalars()
-    return {home for home, sha256 in kept.items() if sha256 in incomplete or any(home.name in one for one in told)}
+    """The uploads whose unit is not complete, or whose job is still stored."""
+    found = relations.units_of_files(conn, kept.values())
+    incomplete = {sha256 for _, sha256, outcome in found if outcome in _INCOMPLETE}
+    named = [file for unit, _, _ in found for file in relations.files_of_unit(conn, unit)]
+    return {home for home, sha256 in kept.items() if sha256 in incomplete or any(home.name in one for one in named)}
 
 
 def _age(path: Path) -> float:

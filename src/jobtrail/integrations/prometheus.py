@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from jobtrail.errors import InvalidOption, JobTrailError, UsageError
-from jobtrail.queries import statistics
+from jobtrail.queries.monitoring import statistics
 from jobtrail.worker.middleware import outcome_word
 
 try:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from jobtrail.queries.statistics import Standing
+    from jobtrail.queries.monitoring.statistics import StoreSnapshot
     from jobtrail.store import Store
     from jobtrail.worker.middleware import Middleware
     from jobtrail.worker.run import CallNext, Run
@@ -172,52 +172,52 @@ class StoreCollector(Collector):
             self._service.make_readable()
             now = self._service.store.now()
             with self._service.store.read() as conn:
-                standing = statistics.standing(conn, now)
+                snapshot = statistics.snapshot(conn, now)
         except JobTrailError as error:
             _log.warning("the store cannot be read for metrics: %s", error)
             up.add_metric((), 0)
             return found
         up.add_metric((), 1)
-        return found + list(_families(standing, now)) + list(self._ends.families())
+        return found + list(_families(snapshot, now)) + list(self._ends.families())
 
 
-def _families(standing: Standing, now: datetime) -> Iterator[Metric]:
-    yield _by_status(standing)
+def _families(snapshot: StoreSnapshot, now: datetime) -> Iterator[Metric]:
+    yield _by_status(snapshot)
     waiting = _gauge("waiting_jobs", "Jobs that are due and wait for a slot, or wait for their time.", "queue", "when")
     oldest = _gauge("oldest_due_seconds", "For how long the longest waiting of the due jobs has been due.", "queue")
-    for one in standing.waiting:
+    for one in snapshot.waiting:
         waiting.add_metric((one.queue, "now"), one.due)
         waiting.add_metric((one.queue, "later"), one.later)
         oldest.add_metric((one.queue,), _age(one.oldest, now))
     yield from (waiting, oldest)
     running = _gauge("running_jobs", "Jobs that a worker holds.", "status", "task", "queue")
-    for status, task, queue, number in standing.held:
+    for status, task, queue, number in snapshot.held:
         running.add_metric((status, task, queue), number)
     yield running
     asking = _gauge("open_questions", "Jobs that wait for a person.", "kind", "task")
-    for status, task, number in standing.asking:
+    for status, task, number in snapshot.asking:
         asking.add_metric((status.removeprefix("awaiting_"), task), number)
     yield asking
-    yield from _of_workers(standing, now)
+    yield from _of_workers(snapshot, now)
 
 
-def _by_status(standing: Standing) -> Metric:
+def _by_status(snapshot: StoreSnapshot) -> Metric:
     """Those that ended well are told by the count of ends alone: they have no index to count them by."""
     jobs = _gauge("jobs", "Jobs that stand in a status; a number of 100,000 means so many or more.", "status")
-    pending = sum(one.due + one.later for one in standing.waiting) + standing.behind + standing.suspects
+    pending = sum(one.due + one.later for one in snapshot.waiting) + snapshot.behind + snapshot.suspects
     held = {"running": 0, "cancelling": 0}
-    for status, _, _, number in standing.held:
+    for status, _, _, number in snapshot.held:
         held[status] += number
-    for status, number in {"pending": pending, **held, **standing.open}.items():
+    for status, number in {"pending": pending, **held, **snapshot.open}.items():
         jobs.add_metric((status,), number)
     return jobs
 
 
-def _of_workers(standing: Standing, now: datetime) -> Iterator[Metric]:
+def _of_workers(snapshot: StoreSnapshot, now: datetime) -> Iterator[Metric]:
     states = {"alive": 0, "stopping": 0, "leaving": 0}
     slots = _gauge("worker_slots", "Jobs that a worker may run at once.", "worker", "host")
     beats = _gauge("worker_beat_age_seconds", "Time since a worker's last sign of life.", "worker", "host")
-    for one in standing.workers:
+    for one in snapshot.workers:
         states[one.state] += 1
         slots.add_metric((one.id, one.host), one.slots)
         if one.beat_at is not None:

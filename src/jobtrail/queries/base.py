@@ -82,5 +82,6 @@ def masked_file_name(stored: str | None) -> str | None:
 MaskedText = Annotated[str, AfterValidator(mask_urls)]
 MaskedJson = Annotated[Any, BeforeValidator(_masked_json)]  # from stored JSON
 MaskedValue = Annotated[Any, BeforeValidator(_masked_value)]  # from a value that is no JSON text
+MaskedObject = Annotated[dict[str, Any], BeforeValidator(_masked_value)]  # from a mapping
 FileName = Annotated[str | None, BeforeValidator(masked_file_name)]  # from the stored input file
 ErrorLine = Annotated[str | None, BeforeValidator(error_line)]  # from a stored error

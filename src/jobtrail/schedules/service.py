@@ -155,16 +155,19 @@ class Schedules:
         with self._service.store.read() as conn:
             return schedules.slots_of(conn, found.id, limit=limit, before=before)
 
-    def missed(self, *, since: datetime | None = None, limit: int = 100) -> Sequence[tuple[str, Slot]]:
-        """Return planned times that did not run, of all schedules, with the name of the schedule; latest first.
+    def missed(
+        self, *, since: datetime | None = None, limit: int = 100, name: str | None = None
+    ) -> Sequence[tuple[str, Slot]]:
+        """Return planned times that did not run, with the name of the schedule; latest first.
 
         Args:
             since: Only slots recorded after this time (UTC).
             limit: Greatest number of slots.
+            name: Of this schedule only.
         """
         self._service.make_readable()
         with self._service.store.read() as conn:
-            return schedules.missed_slots(conn, since=since, limit=limit)
+            return schedules.missed_slots(conn, since=since, limit=limit, name=name)
 
     def events(self, name: str) -> Sequence[events.Event]:
         """Return the trail of a schedule, oldest event first: who added, edited or paused it, what a deployment changed.

@@ -118,6 +118,18 @@ def newest_of_job(conn: Connection, job_id: str) -> int:
     return int(conn.execute(select(func.max(events.c.id)).where(events.c.job_id == job_id)).scalar() or 0)
 
 
+def last_retried_run(conn: Connection, job_id: str) -> int:
+    """The number of the run after which a person last retried the job, 0 where nobody has."""
+    own = (events.c.job_id == job_id) & (events.c.name == "retried")
+    return int(conn.execute(select(func.max(events.c.run_no)).where(own)).scalar() or 0)
+
+
+def has_event(conn: Connection, job_id: str, names: Iterable[str], reason: str) -> bool:
+    """Whether a job has an event of one of these names with this reason."""
+    own = (events.c.job_id == job_id) & (events.c.reason == reason) & events.c.name.in_(list(names))
+    return conn.execute(select(events.c.id).where(own).limit(1)).first() is not None
+
+
 def by_ids(conn: Connection, ids: list[int]) -> list[Event]:
     """These lines, oldest first."""
     return _read(conn.execute(select(events).where(events.c.id.in_(ids)).order_by(events.c.id))) if ids else []

@@ -279,12 +279,16 @@ def slots_of(
     return [_read_slot(row) for row in conn.execute(query.order_by(slots.c.planned_at.desc()).limit(limit))]
 
 
-def missed_slots(conn: Connection, *, since: datetime | None = None, limit: int = 100) -> list[tuple[str, Slot]]:
-    """Missed slots of all schedules with the schedule's name, what was noted last first."""
+def missed_slots(
+    conn: Connection, *, since: datetime | None = None, limit: int = 100, name: str | None = None
+) -> list[tuple[str, Slot]]:
+    """Missed slots with their schedule's name, the last noted first; of the schedule ``name`` only, where it is given."""
     query = select(schedules.c.name, *slots.c).join(schedules, schedules.c.id == slots.c.schedule_id)
     query = query.where(slots.c.state == MISSED)
     if since is not None:
         query = query.where(slots.c.at >= since)
+    if name is not None:
+        query = query.where(schedules.c.name == name)
     found = conn.execute(query.order_by(slots.c.at.desc(), slots.c.planned_at.desc()).limit(limit))
     return [(row.name, _read_slot(row)) for row in found]
 

@@ -72,6 +72,24 @@ def find(conn: Connection, text: str, now: datetime) -> Token | None:
     return Token(row.id, row.name, row.role)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token with its digest and times; only what signs sessions needs the digest."""
+
+    token: Token
+    digest: str
+    expires_at: datetime | None
+    used_at: datetime | None
+
+
+def by_id(conn: Connection, token: str) -> StoredToken | None:
+    """The token of this id; None where there is none or it is revoked."""
+    row = conn.execute(select(tokens).where(tokens.c.id == token, tokens.c.revoked_at.is_(None))).first()
+    if row is None:
+        return None
+    return StoredToken(Token(row.id, row.name, row.role), row.digest, row.expires_at, row.used_at)
+
+
 def used(conn: Connection, token: str, now: datetime) -> None:
     """Note that it was used just now, about once a minute."""
     mine = (tokens.c.id == token) & (tokens.c.used_at.is_(None) | (tokens.c.used_at < now - USED_EVERY))

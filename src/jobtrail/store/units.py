@@ -166,6 +166,18 @@ def span(conn: Connection, task: str) -> tuple[datetime, datetime] | None:
     return None if row[0] is None else (row[0], row[1])
 
 
+def newest_periods(conn: Connection, task: str, *, limit: int) -> list[str | None]:
+    """The periods of a task's units that begin last, as they are written."""
+    query = select(units.c.period).where(units.c.task == task, _HAS_PERIOD)
+    return list(conn.execute(query.order_by(units.c.period_start.desc()).limit(limit)).scalars())
+
+
+def known_sources(conn: Connection, task: str) -> list[str | None]:
+    """The sources of a task with a recorded period, by name; None stands for units without a source."""
+    query = select(units.c.source).where(units.c.task == task, _HAS_PERIOD)
+    return sorted(conn.execute(query.distinct()).scalars(), key=lambda name: name or "")
+
+
 def files(conn: Connection, task: str, *, limit: int = 200) -> list[UnitRow]:
     """The units of a task that are files, what has changed last first."""
     query = _SELECT.where(units.c.task == task, units.c.period_start.is_(None)).order_by(units.c.changed_at.desc())

@@ -64,6 +64,12 @@ def living(conn: Connection) -> list[Any]:
     return list(conn.execute(query.where(workers.c.state.in_(ALIVE))))
 
 
+def served_queues(conn: Connection) -> set[str]:
+    """The queues that living workers serve."""
+    found = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
+    return {name for text in found for name in loads(text)}
+
+
 def state_of(conn: Connection, worker: str) -> str | None:
     """alive, stopping, stopped, dead, or None where nobody knows it."""
     state: str | None = conn.execute(select(workers.c.state).where(workers.c.id == worker)).scalar()

@@ -7,12 +7,8 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
 from jobtrail.commands import rerun
 from jobtrail.commands.bulk import CANCEL, CHOSEN, RERUN, RETRY, RUN_NOW, TASK, Wanted, stands, why_not
-from jobtrail.database.tables import events as events_table
-from jobtrail.database.tables import jobs as jobs_table
 from jobtrail.errors import Conflict, NotFound, PermanentError, StoreError
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import Mode
@@ -21,7 +17,8 @@ from jobtrail.job.task import Task
 from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message, stored
 from jobtrail.runtime.context import Context
-from jobtrail.store import jobs, runs
+from jobtrail.store import events, jobs, runs
+from jobtrail.store.search import relations
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -156,8 +153,5 @@ class BulkRun:
         """Whether an earlier run of this action did it, and crashed before it recorded that."""
         with self._store.read() as conn:
             if self._wanted.action == RERUN:
-                mine = (jobs_table.c.rerun_of == job_id) & (jobs_table.c.parent == self._ctx.job_id)
-                return conn.execute(select(jobs_table.c.id).where(mine).limit(1)).first() is not None
-            mine = (events_table.c.job_id == job_id) & (events_table.c.reason == self._reason)
-            moved = events_table.c.name.in_(_MOVES[self._wanted.action])
-            return conn.execute(select(events_table.c.id).where(mine, moved).limit(1)).first() is not None
+                return relations.has_rerun_by(conn, job_id, self._ctx.job_id)
+            return events.has_event(conn, job_id, _MOVES[self._wanted.action], self._reason)

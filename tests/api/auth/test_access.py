@@ -219,7 +219,7 @@ def test_who_fails_too_often_has_to_wait_and_others_do_not(app_jobs, token):
 
 
 def test_failures_are_forgotten_in_time_and_their_memory_is_bounded(monkeypatch):
-    attempts = sessions.Attempts()
+    attempts = sessions.LoginAttempts()
     now = [0.0]
     monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
     for _ in range(sessions.MOST_FAILURES):

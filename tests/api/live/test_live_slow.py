@@ -15,7 +15,7 @@ from sqlalchemy import update
 from trails import until
 
 from jobtrail.api.live import connections, hub, topics
-from jobtrail.api.live.send_buffer import MOST_CHANGES, MOST_EVENTS, Following, Outbox, Watching
+from jobtrail.api.live.send_buffer import MOST_CHANGES, MOST_EVENTS, Following, SendBuffer, Watching
 from jobtrail.database import tables
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -136,7 +136,7 @@ class Told:
 @pytest.fixture
 def outbox():
     async def make():
-        return Outbox()
+        return SendBuffer()
 
     return asyncio.run(make())
 

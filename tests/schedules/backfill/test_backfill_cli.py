@@ -98,10 +98,11 @@ def test_for_programs_it_is_one_value(jt, jobs):
     dry = jt(*RANGE, *EWR, "--dry-run", "--json").json
     assert dry["counts"] == {"missing": 4, "failed": 0, "partial": 0, "complete": 0, "active": 0}
     assert dry["ways"] == {"submit": 4}
-    assert dry["chosen"][0] == {
+    assert dry["chosen"] == 4
+    assert dry["units"][0] == {
         "source": "w/EWR", "period": "2013-04", "state": "missing", "way": "submit", "job": None,
     }  # fmt: skip
-    assert (dry["sources"][0]["chosen"], dry["new_sources"], dry["job"]) == (4, ["w/EWR"], None)
+    assert (dry["by_source"][0]["chosen"], dry["new_sources"]) == (4, ["w/EWR"])
     made = jt(*RANGE, *EWR, "--json", "--reason", "a new airport").json
     assert (made["job"]["task"], made["job"]["created"], made["job"]["reason"]) == (
         "jobtrail.backfill", True, "a new airport",

@@ -385,7 +385,7 @@ export interface paths {
         put?: never;
         /**
          * Do what was shown, by a tracked job
-         * @description The job works on those of the jobs that were shown which have not changed since. Started again with the same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what was shown is left to do.
+         * @description The job works on those of the jobs that were shown which have not changed since. StartedJob again with the same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what was shown is left to do.
          */
         post: operations["startBulk"];
         delete?: never;
@@ -505,6 +505,23 @@ export interface paths {
         };
         /** Open questions, the nearest deadline first */
         get: operations["listQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/questions/remembered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Answers that are kept for a task and source */
+        get: operations["listRememberedAnswers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -730,7 +747,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Workers: those that live first, then the latest lives */
+        /** Workers: the living first, then the latest */
         get: operations["listWorkers"];
         put?: never;
         post?: never;
@@ -866,7 +883,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How it stands: jobs by status, queues, workers */
+        /** The state now: jobs by status, queues, workers */
         get: operations["showStats"];
         put?: never;
         post?: never;
@@ -1001,21 +1018,6 @@ export interface components {
             status: string | null;
         };
         /**
-         * Answer
-         * @description An answer: what the form gave, or for a mapping the name of a column for each field.
-         */
-        Answer: {
-            /** Reason */
-            reason?: string | null;
-            /** Value */
-            value: unknown;
-            /**
-             * Remember
-             * @description Keep it for the task and source; default: as the question says.
-             */
-            remember?: boolean | null;
-        };
-        /**
          * Attempt
          * @description A run that the trail tells of.
          */
@@ -1038,23 +1040,97 @@ export interface components {
             next_at: string | null;
         };
         /**
-         * Audit
-         * @description What people did, newest first. ``next`` is the ``before`` of the following page, null at the end.
+         * AttentionItem
+         * @description Something that waits for a person.
+         *
+         *     question: a job asks. failed, partial, interrupted: jobs that nobody has run again, those of one task and error
+         *     together. missed: planned times of a schedule. schedule: it stopped by itself or cannot be read. worker: it is silent.
+         *     paused: a queue in which something waits. no_worker: jobs are due and nobody takes them.
          */
-        Audit: {
-            /** Entries */
-            entries: components["schemas"]["AuditEntry"][];
-            /** Next */
-            next: string | null;
+        AttentionItem: {
             /**
-             * Until
-             * @description How far back this page has looked.
+             * Kind
+             * @enum {string}
              */
-            until: string | null;
+            kind: "question" | "failed" | "partial" | "interrupted" | "missed" | "schedule" | "worker" | "paused" | "no_worker";
+            /**
+             * At
+             * Format: date-time
+             * @description When it arose, the newest of it.
+             */
+            at: string;
+            /**
+             * Deadline
+             * @description Until when somebody can act.
+             */
+            deadline: string | null;
+            /**
+             * Count
+             * @description How many jobs or times.
+             * @default 1
+             */
+            count: number;
+            /**
+             * More
+             * @description There may be more.
+             * @default false
+             */
+            more: boolean;
+            /** Task */
+            task: string | null;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /**
+             * Job
+             * @description The job, or the newest of them.
+             */
+            job: string | null;
+            /** Question */
+            question: string | null;
+            /**
+             * Asks
+             * @description Of a question: input or mapping.
+             */
+            asks: string | null;
+            /** Schedule */
+            schedule: string | null;
+            /** Queue */
+            queue: string | null;
+            /** Worker */
+            worker: string | null;
+            /** Fingerprint */
+            fingerprint: string | null;
+            /** Items Failed */
+            items_failed: number | null;
+            /**
+             * Text
+             * @description What is asked, the error, or the reason.
+             */
+            text: string | null;
+            /**
+             * Filter
+             * @description Finds all of its jobs.
+             */
+            filter: string | null;
+        };
+        /**
+         * AttentionList
+         * @description What needs a person now: the nearest deadline first, then the newest.
+         */
+        AttentionList: {
+            /** Needs */
+            needs: components["schemas"]["AttentionItem"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
         };
         /**
          * AuditEntry
-         * @description Somebody did something.
+         * @description An action of a person: who did what to what, when and why.
          */
         AuditEntry: {
             /** Id */
@@ -1100,10 +1176,136 @@ export interface components {
             };
         };
         /**
-         * Backfill
+         * AuditPage
+         * @description What people did, newest first. ``next`` is the ``before`` of the following page, null at the end.
+         */
+        AuditPage: {
+            /** Entries */
+            entries: components["schemas"]["AuditEntry"][];
+            /** Next */
+            next: string | null;
+            /**
+             * Until
+             * @description How far back this page has looked.
+             */
+            until: string | null;
+        };
+        /**
+         * BackfillPreview
+         * @description What a backfill would do now; nothing was written.
+         */
+        BackfillPreview: {
+            /** Task */
+            task: string;
+            /** First */
+            first: string;
+            /** Last */
+            last: string;
+            /** Step */
+            step: string;
+            /** Order */
+            order: string;
+            /**
+             * Chosen
+             * @description How many jobs it would make.
+             */
+            chosen: number;
+            /**
+             * Counts
+             * @description Units by state.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Ways
+             * @description Jobs by way: submit, full, failed_items, resume.
+             */
+            ways: {
+                [key: string]: number;
+            };
+            /** By Source */
+            by_source: {
+                [key: string]: unknown;
+            }[];
+            /** New Sources */
+            new_sources: (string | null)[];
+            /**
+             * Units
+             * @description The first 500 of those that would be run.
+             */
+            units: components["schemas"]["BackfillUnit"][];
+            /**
+             * Arguments
+             * @description By source, what new jobs would be given; secrets are masked.
+             */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /**
+             * Digest
+             * @description Of all units that would be run, and how; a backfill that is given it runs these or none.
+             */
+            digest: string;
+        };
+        /**
+         * BackfillRange
+         * @description Which units of a task, and how they are to run; the options of a backfill.
+         */
+        BackfillRange: {
+            /** Task */
+            task: string;
+            /** First */
+            first: string;
+            /**
+             * Last
+             * @description Default: the first alone.
+             */
+            last?: string | null;
+            /**
+             * Sources
+             * @description Default: all that are known.
+             */
+            sources?: (string | null)[] | null;
+            /**
+             * Step
+             * @description year, month, week, day or hour.
+             */
+            step?: string | null;
+            /**
+             * Only
+             * @description missing, failed, partial, or all.
+             * @default [
+             *       "missing",
+             *       "failed",
+             *       "partial"
+             *     ]
+             */
+            only: string[];
+            /**
+             * Order
+             * @description newest or oldest first.
+             * @default newest
+             */
+            order: string;
+            /**
+             * Mode
+             * @description How units run again, instead of the usual way: full, failed_items, resume.
+             */
+            mode?: string | null;
+            /**
+             * Args
+             * @description Default: those of each source's newest job.
+             */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * BackfillStart
          * @description A range, and how its jobs are started.
          */
-        Backfill: {
+        BackfillStart: {
             /** Reason */
             reason?: string | null;
             /** Task */
@@ -1166,6 +1368,25 @@ export interface components {
             digest?: string | null;
         };
         /**
+         * BackfillUnit
+         * @description A unit of the range, and what would be done with it: submit, the mode of a re-run, or nothing.
+         */
+        BackfillUnit: {
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "complete" | "partial" | "failed" | "active" | "missing";
+            /** Way */
+            way: string | null;
+            /** Job */
+            job: string | null;
+        };
+        /**
          * Cancel
          * @description An end before its end.
          */
@@ -1190,62 +1411,52 @@ export interface components {
             more: boolean;
         };
         /**
-         * Change
-         * @description A word of a schedule that a person changed.
+         * ChartPoint
+         * @description A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now.
          */
-        Change: {
-            /** Declared */
-            declared: unknown;
-            /** Edited */
-            edited: unknown;
+        ChartPoint: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Submitted */
+            submitted: number;
+            /**
+             * Finished
+             * @description By status.
+             */
+            finished: {
+                [key: string]: number;
+            };
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            wait: components["schemas"]["DurationSpread"] | null;
+            run: components["schemas"]["DurationSpread"] | null;
         };
         /**
-         * Changes
-         * @description What is to change.
+         * ChartSeries
+         * @description Submitted, waiting, running and ended jobs over time, in parts of ``step`` seconds.
          */
-        Changes: {
-            /** Reason */
-            reason?: string | null;
-            /** Tz */
-            tz?: string | null;
-            /** Args */
-            args?: {
-                [key: string]: unknown;
-            } | null;
-            /** Source */
-            source?: string | null;
-            /** Period */
-            period?: string | null;
-            /** Labels */
-            labels?: {
-                [key: string]: string;
-            } | null;
-            /** Queue */
-            queue?: string | null;
-            /** Priority */
-            priority?: number | null;
-            /** Catch Up */
-            catch_up?: string | null;
-            /** Window */
-            window?: number | null;
-            /** Grace */
-            grace?: number | null;
-            /** Overlap */
-            overlap?: string | null;
-            /** Jitter */
-            jitter?: number | null;
-            /** Delay */
-            delay?: number | null;
-            /** Pause After Failures */
-            pause_after_failures?: number | null;
-            /** Ends At */
-            ends_at?: string | null;
-            /** Max Runs */
-            max_runs?: number | null;
-            /** If Done */
-            if_done?: string | null;
-            /** Rule */
-            rule?: string | null;
+        ChartSeries: {
+            /** Step */
+            step: number;
+            /** Points */
+            points: components["schemas"]["ChartPoint"][];
+            /**
+             * Sampled
+             * @description There were so many jobs that some stand for others; submitted is exact.
+             */
+            sampled: boolean;
+            /** Task */
+            task: string | null;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
         };
         /**
          * Clients
@@ -1258,14 +1469,107 @@ export interface components {
             dropped: number;
         };
         /**
-         * Column
-         * @description A column of the source, with a few of its values.
+         * CoverageCell
+         * @description What is recorded of a source in a column; a column that is over and has no cell is a gap.
          */
-        Column: {
-            /** Name */
-            name: string;
-            /** Samples */
-            samples: string[];
+        CoverageCell: {
+            /**
+             * Column
+             * @description Its place among the columns, from 0.
+             */
+            column: number;
+            /**
+             * State
+             * @description The most severe of its units: failed, partial, active, missing, complete.
+             * @enum {string}
+             */
+            state: "complete" | "partial" | "failed" | "active" | "missing";
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Expected
+             * @description How many finer units would be there by now.
+             */
+            expected: number | null;
+            /** @description The unit that is just this column, or reaches beyond it. */
+            unit: components["schemas"]["UnitLine"] | null;
+        };
+        /**
+         * CoverageColumn
+         * @description A period of the grid.
+         */
+        CoverageColumn: {
+            /** Period */
+            period: string;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+            /**
+             * End
+             * Format: date-time
+             */
+            end: string;
+            /**
+             * Over
+             * @description It lies wholly in the past.
+             */
+            over: boolean;
+        };
+        /**
+         * CoverageGrid
+         * @description Sources by periods. ``next`` is the ``skip`` of the following page of sources, null at the end.
+         */
+        CoverageGrid: {
+            /** Task */
+            task: string;
+            /** Zoom */
+            zoom: string;
+            /** Zone */
+            zone: string;
+            /** Columns */
+            columns: components["schemas"]["CoverageColumn"][];
+            /** Rows */
+            rows: components["schemas"]["CoverageRow"][];
+            /**
+             * Sources
+             * @description How many sources there are.
+             */
+            sources: number;
+            /** Next */
+            next: number | null;
+            /**
+             * More
+             * @description Not every unit of the range was read; take a coarser zoom or fewer sources.
+             */
+            more: boolean;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * CoverageRow
+         * @description A source.
+         */
+        CoverageRow: {
+            /** Source */
+            source: string | null;
+            /** Cells */
+            cells: components["schemas"]["CoverageCell"][];
+            /**
+             * Missing
+             * @description Columns that are over and without a cell.
+             */
+            missing: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
         };
         /**
          * Credentials
@@ -1276,26 +1580,20 @@ export interface components {
             token: string;
         };
         /**
-         * Drift
-         * @description What a person changed of what the program declares.
+         * DurationSpread
+         * @description How long something took, in seconds: half were below ``p50``, 95 of 100 below ``p95``.
          */
-        Drift: {
-            /** Changes */
-            changes: {
-                [key: string]: components["schemas"]["Change"];
-            };
-            /** By */
-            by: string | null;
-            /** At */
-            at: string | null;
-            /** Reason */
-            reason: string | null;
+        DurationSpread: {
+            /** P50 */
+            p50: number;
+            /** P95 */
+            p95: number;
         };
         /**
-         * ErrorKind
-         * @description The jobs that stand with one error; ``fingerprint`` is equal for errors of one cause.
+         * ErrorGroup
+         * @description The jobs whose current error has one fingerprint; errors of one cause have the same fingerprint.
          */
-        ErrorKind: {
+        ErrorGroup: {
             /**
              * Fingerprint
              * @description Find its jobs by error:FINGERPRINT.
@@ -1338,6 +1636,34 @@ export interface components {
             last_status: string;
         };
         /**
+         * ErrorGroups
+         * @description Groups of errors with a job created since then, the group of the newest job first.
+         */
+        ErrorGroups: {
+            /** Kinds */
+            kinds: components["schemas"]["ErrorGroup"][];
+            /**
+             * All
+             * @description How many groups there are.
+             */
+            all: number;
+            /**
+             * More
+             * @description There may be groups that were not read.
+             */
+            more: boolean;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
          * ErrorMatrix
          * @description Task by error by time, from the newest jobs; ``part`` n begins n × ``seconds`` after ``since``.
          */
@@ -1352,7 +1678,7 @@ export interface components {
             /** Parts */
             parts: number;
             /** Cells */
-            cells: components["schemas"]["MatrixCell"][];
+            cells: components["schemas"]["ErrorMatrixCell"][];
             /**
              * Errors
              * @description By fingerprint: type and message.
@@ -1382,32 +1708,18 @@ export interface components {
             now: string;
         };
         /**
-         * Errors
-         * @description Kinds of errors with a job made since then, that of the newest job first.
+         * ErrorMatrixCell
+         * @description How many jobs of a task failed with an error in a part of the time.
          */
-        Errors: {
-            /** Kinds */
-            kinds: components["schemas"]["ErrorKind"][];
-            /**
-             * All
-             * @description How many kinds there are.
-             */
-            all: number;
-            /**
-             * More
-             * @description There may be kinds that were not looked at.
-             */
-            more: boolean;
-            /**
-             * Since
-             * Format: date-time
-             */
-            since: string;
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
+        ErrorMatrixCell: {
+            /** Task */
+            task: string;
+            /** Fingerprint */
+            fingerprint: string;
+            /** Part */
+            part: number;
+            /** Jobs */
+            jobs: number;
         };
         /**
          * EventPage
@@ -1458,12 +1770,12 @@ export interface components {
             upload?: null;
         });
         /**
-         * Files
-         * @description Units that are files, what has changed last first.
+         * FileUnits
+         * @description Units that are files, the latest changed first.
          */
-        Files: {
+        FileUnits: {
             /** Files */
-            files: components["schemas"]["Unit"][];
+            files: components["schemas"]["UnitLine"][];
             /** More */
             more: boolean;
         };
@@ -1495,113 +1807,25 @@ export interface components {
             successors: components["schemas"]["Following"][];
         };
         /**
-         * Grid
-         * @description Sources by periods. ``next`` is the ``skip`` of the following page of sources, null at the end.
+         * GivenAnswer
+         * @description An answer: what the form gave, or for a mapping the name of a column for each field.
          */
-        Grid: {
-            /** Task */
-            task: string;
-            /** Zoom */
-            zoom: string;
-            /** Zone */
-            zone: string;
-            /** Columns */
-            columns: components["schemas"]["GridColumn"][];
-            /** Rows */
-            rows: components["schemas"]["GridRow"][];
+        GivenAnswer: {
+            /** Reason */
+            reason?: string | null;
+            /** Value */
+            value: unknown;
             /**
-             * Sources
-             * @description How many sources there are.
+             * Remember
+             * @description Keep it for the task and source; default: as the question says.
              */
-            sources: number;
-            /** Next */
-            next: number | null;
-            /**
-             * More
-             * @description Not every unit of the range was read; take a coarser zoom or fewer sources.
-             */
-            more: boolean;
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
+            remember?: boolean | null;
         };
         /**
-         * GridCell
-         * @description What is known of a source in a column; a column without a cell is a gap.
-         */
-        GridCell: {
-            /**
-             * Column
-             * @description Its place among the columns, from 0.
-             */
-            column: number;
-            /**
-             * State
-             * @description The loudest of its units: failed, partial, active, missing, complete.
-             * @enum {string}
-             */
-            state: "complete" | "partial" | "failed" | "active" | "missing";
-            /** Counts */
-            counts: {
-                [key: string]: number;
-            };
-            /**
-             * Expected
-             * @description How many finer units would be there by now.
-             */
-            expected: number | null;
-            /** @description The unit that is just this column, or reaches beyond it. */
-            unit: components["schemas"]["Unit"] | null;
-        };
-        /**
-         * GridColumn
-         * @description A period of the grid.
-         */
-        GridColumn: {
-            /** Period */
-            period: string;
-            /**
-             * Start
-             * Format: date-time
-             */
-            start: string;
-            /**
-             * End
-             * Format: date-time
-             */
-            end: string;
-            /**
-             * Over
-             * @description It lies wholly in the past.
-             */
-            over: boolean;
-        };
-        /**
-         * GridRow
-         * @description A source.
-         */
-        GridRow: {
-            /** Source */
-            source: string | null;
-            /** Cells */
-            cells: components["schemas"]["GridCell"][];
-            /**
-             * Missing
-             * @description Columns that are over and without a cell.
-             */
-            missing: number;
-            /** Counts */
-            counts: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * Held
+         * HeldJob
          * @description A job that a worker executes.
          */
-        Held: {
+        HeldJob: {
             /** Id */
             id: string;
             /** Task */
@@ -1623,24 +1847,6 @@ export interface components {
             started_at: string | null;
             /** Body Running */
             body_running: boolean;
-        };
-        /**
-         * Inbox
-         * @description Open questions, the nearest deadline first.
-         */
-        Inbox: {
-            /** Questions */
-            questions: components["schemas"]["QuestionLine"][];
-            /**
-             * Count
-             * @description How many are open; the list may be shorter.
-             */
-            count: number;
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
         };
         /**
          * InputFile
@@ -2019,16 +2225,16 @@ export interface components {
             /** Steps */
             steps: components["schemas"]["Step"][];
             /** Questions */
-            questions: components["schemas"]["Question"][];
+            questions: components["schemas"]["QuestionDetail"][];
             submitted_by: components["schemas"]["Submitter"] | null;
             /** Actions */
             actions: components["schemas"]["Action"][];
         };
         /**
-         * LastJob
+         * LatestJob
          * @description The newest job of a task.
          */
-        LastJob: {
+        LatestJob: {
             /** Id */
             id: string;
             /** Status */
@@ -2042,27 +2248,6 @@ export interface components {
             created_at: string;
             /** Finished At */
             finished_at: string | null;
-        };
-        /**
-         * Line
-         * @description A line of a schedule's trail.
-         */
-        Line: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Name */
-            name: string;
-            /** Actor */
-            actor: string | null;
-            /** Reason */
-            reason: string | null;
-            /** Detail */
-            detail: {
-                [key: string]: unknown;
-            };
         };
         /**
          * Lineage
@@ -2136,32 +2321,44 @@ export interface components {
             text: string;
         };
         /**
-         * MappingEditor
+         * MappingColumn
+         * @description A column of the source, with a few of its values.
+         */
+        MappingColumn: {
+            /** Name */
+            name: string;
+            /** Samples */
+            samples: string[];
+        };
+        /**
+         * MappingForm
          * @description What is there, what is wanted, and what is proposed: from the name of a target to that of a column.
          */
-        MappingEditor: {
+        MappingForm: {
             /** Columns */
-            columns: components["schemas"]["Column"][];
+            columns: components["schemas"]["MappingColumn"][];
             /** Targets */
-            targets: components["schemas"]["Target"][];
+            targets: components["schemas"]["MappingTarget"][];
             /** Proposal */
             proposal: {
                 [key: string]: string | null;
             };
         };
         /**
-         * MatrixCell
-         * @description So many jobs of a task failed with an error in a part of the time.
+         * MappingTarget
+         * @description A field that is wanted.
          */
-        MatrixCell: {
-            /** Task */
-            task: string;
-            /** Fingerprint */
-            fingerprint: string;
-            /** Part */
-            part: number;
-            /** Jobs */
-            jobs: number;
+        MappingTarget: {
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            /** Title */
+            title: string | null;
+            /** Description */
+            description: string | null;
+            /** Required */
+            required: boolean;
         };
         /**
          * Me
@@ -2186,19 +2383,11 @@ export interface components {
             version: string;
         };
         /**
-         * Missed
-         * @description Planned times that did not run, noted last first.
-         */
-        Missed: {
-            /** Slots */
-            slots: components["schemas"]["MissedSlot"][];
-        };
-        /**
          * MissedSlot
          * @description A missed time of one of the schedules.
          */
         MissedSlot: {
-            planned: components["schemas"]["Moment"];
+            planned: components["schemas"]["PlannedTime"];
             /** Through */
             through: string | null;
             /**
@@ -2221,19 +2410,19 @@ export interface components {
             at: string;
             /** Schedule */
             schedule: string;
+            /**
+             * Zone
+             * @description Of the schedule.
+             */
+            zone: string;
         };
         /**
-         * Moment
-         * @description A planned time, in UTC and as the clock of the schedule's zone shows it, with its offset.
+         * MissedSlots
+         * @description Planned times that did not run, noted last first.
          */
-        Moment: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Local */
-            local: string;
+        MissedSlots: {
+            /** Slots */
+            slots: components["schemas"]["MissedSlot"][];
         };
         /**
          * Moved
@@ -2255,93 +2444,6 @@ export interface components {
             reason: string | null;
             /** Run No */
             run_no: number | null;
-        };
-        /**
-         * Need
-         * @description Something that waits for a person.
-         *
-         *     question: a job asks. failed, partial, interrupted: jobs that nobody has run again, those of one task and error
-         *     together. missed: planned times of a schedule. schedule: it stopped by itself or cannot be read. worker: it is silent.
-         *     paused: a queue in which something waits. no_worker: jobs are due and nobody takes them.
-         */
-        Need: {
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "question" | "failed" | "partial" | "interrupted" | "missed" | "schedule" | "worker" | "paused" | "no_worker";
-            /**
-             * At
-             * Format: date-time
-             * @description When it arose, the newest of it.
-             */
-            at: string;
-            /**
-             * Deadline
-             * @description Until when somebody can act.
-             */
-            deadline: string | null;
-            /**
-             * Count
-             * @description How many jobs or times.
-             */
-            count: number;
-            /**
-             * More
-             * @description There may be more.
-             */
-            more: boolean;
-            /** Task */
-            task?: string | null;
-            /** Source */
-            source?: string | null;
-            /** Period */
-            period?: string | null;
-            /**
-             * Job
-             * @description The job, or the newest of them.
-             */
-            job?: string | null;
-            /** Question */
-            question?: string | null;
-            /**
-             * Asks
-             * @description Of a question: input or mapping.
-             */
-            asks?: string | null;
-            /** Schedule */
-            schedule?: string | null;
-            /** Queue */
-            queue?: string | null;
-            /** Worker */
-            worker?: string | null;
-            /** Fingerprint */
-            fingerprint?: string | null;
-            /** Items Failed */
-            items_failed?: number | null;
-            /**
-             * Text
-             * @description What is asked, the error, or the reason.
-             */
-            text?: string | null;
-            /**
-             * Filter
-             * @description Finds all of its jobs.
-             */
-            filter?: string | null;
-        };
-        /**
-         * Needs
-         * @description What needs a person now: the nearest deadline first, then the newest.
-         */
-        Needs: {
-            /** Needs */
-            needs: components["schemas"]["Need"][];
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
         };
         /**
          * NewSchedule
@@ -2396,75 +2498,10 @@ export interface components {
             rule: string;
         };
         /**
-         * Now
-         * @description How it stands. Counts stop at a cap, and say so.
-         */
-        Now: {
-            /**
-             * Status
-             * @description Jobs by status.
-             */
-            status: {
-                [key: string]: components["schemas"]["CappedCount"];
-            };
-            /** Queues */
-            queues: components["schemas"]["QueueNow"][];
-            /**
-             * Behind
-             * @description Pending, and another job has to end first.
-             */
-            behind: number;
-            /**
-             * Oldest
-             * @description Since when the first job of all is due.
-             */
-            oldest: string | null;
-            /**
-             * Drained In
-             * @description Seconds until the last queue is empty, if it goes on so.
-             */
-            drained_in: number | null;
-            /**
-             * Questions
-             * @description Open ones.
-             */
-            questions: number;
-            /**
-             * Living
-             * @description Workers.
-             */
-            living: number;
-            /**
-             * Slots
-             * @description Of living workers.
-             */
-            slots: number;
-            /**
-             * Held
-             * @description Slots in use.
-             */
-            held: number;
-            /**
-             * Silent
-             * @description Living workers that have not beaten for 15 s.
-             */
-            silent: number;
-            /**
-             * Paused
-             * @description Queues that are paused.
-             */
-            paused: string[];
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
-        };
-        /**
-         * Pause
+         * PauseRequest
          * @description A pause, perhaps with an end.
          */
-        Pause: {
+        PauseRequest: {
             /** Reason */
             reason?: string | null;
             /**
@@ -2474,121 +2511,17 @@ export interface components {
             until?: string | null;
         };
         /**
-         * Paused
-         * @description Who paused it, and why.
+         * PlannedTime
+         * @description A planned time, in UTC and as the clock of the schedule's zone shows it, with its offset.
          */
-        Paused: {
-            /** By */
-            by: string | null;
-            /** Reason */
-            reason: string | null;
-            /** At */
-            at: string | null;
-            /** Until */
-            until: string | null;
-        };
-        /**
-         * Plan
-         * @description What a backfill would do now; nothing was written.
-         */
-        Plan: {
-            /** Task */
-            task: string;
-            /** First */
-            first: string;
-            /** Last */
-            last: string;
-            /** Step */
-            step: string;
-            /** Order */
-            order: string;
-            /**
-             * Chosen
-             * @description How many jobs it would make.
-             */
-            chosen: number;
-            /**
-             * Counts
-             * @description Units by state.
-             */
-            counts: {
-                [key: string]: number;
-            };
-            /**
-             * Ways
-             * @description Jobs by way: submit, full, failed_items, resume.
-             */
-            ways: {
-                [key: string]: number;
-            };
-            /** By Source */
-            by_source: {
-                [key: string]: unknown;
-            }[];
-            /** New Sources */
-            new_sources: (string | null)[];
-            /**
-             * Units
-             * @description The first 500 of those that would be run.
-             */
-            units: components["schemas"]["PlannedUnit"][];
-            /**
-             * Arguments
-             * @description By source, what new jobs would be given; secrets are masked.
-             */
-            arguments: {
-                [key: string]: unknown;
-            };
-            /**
-             * Digest
-             * @description Of all units that would be run, and how; a backfill that is given it runs these or none.
-             */
-            digest: string;
-        };
-        /**
-         * PlannedUnit
-         * @description A unit of the range, and what would be done with it: submit, the mode of a re-run, or nothing.
-         */
-        PlannedUnit: {
-            /** Source */
-            source: string | null;
-            /** Period */
-            period: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "complete" | "partial" | "failed" | "active" | "missing";
-            /** Way */
-            way: string | null;
-            /** Job */
-            job: string | null;
-        };
-        /**
-         * PointShape
-         * @description A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now.
-         */
-        PointShape: {
+        PlannedTime: {
             /**
              * At
              * Format: date-time
              */
             at: string;
-            /** Submitted */
-            submitted: number;
-            /**
-             * Finished
-             * @description By status.
-             */
-            finished: {
-                [key: string]: number;
-            };
-            /** Waiting */
-            waiting: number;
-            /** Running */
-            running: number;
-            wait: components["schemas"]["SpreadShape"] | null;
-            run: components["schemas"]["SpreadShape"] | null;
+            /** Local */
+            local: string;
         };
         /**
          * Preview
@@ -2629,10 +2562,10 @@ export interface components {
             at: string;
         };
         /**
-         * Question
+         * QuestionDetail
          * @description One question. The form follows ``form``; the check of an answer is the server's, by the schema it was asked with.
          */
-        Question: {
+        QuestionDetail: {
             /** Id */
             id: string;
             /** Job */
@@ -2686,7 +2619,7 @@ export interface components {
             form: {
                 [key: string]: unknown;
             };
-            mapping: components["schemas"]["MappingEditor"] | null;
+            mapping: components["schemas"]["MappingForm"] | null;
             /**
              * Default
              * @description Taken when its time is over; secrets are masked, and may be sent back so.
@@ -2716,7 +2649,7 @@ export interface components {
         };
         /**
          * QuestionLine
-         * @description A question as the inbox shows it.
+         * @description A question as a list shows it.
          */
         QuestionLine: {
             /** Id */
@@ -2767,10 +2700,28 @@ export interface components {
             proposed: number | null;
         };
         /**
-         * Queue
-         * @description A queue: what waits in it and runs, and whether somebody has paused it.
+         * QuestionList
+         * @description Open questions, the nearest deadline first.
          */
-        Queue: {
+        QuestionList: {
+            /** Questions */
+            questions: components["schemas"]["QuestionLine"][];
+            /**
+             * Count
+             * @description How many are open; the list may be shorter.
+             */
+            count: number;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * QueueLine
+         * @description A queue.
+         */
+        QueueLine: {
             /** Name */
             name: string;
             /**
@@ -2823,10 +2774,23 @@ export interface components {
             drained_in: number | null;
         };
         /**
-         * QueueNow
+         * QueueList
+         * @description All queues, by name.
+         */
+        QueueList: {
+            /** Queues */
+            queues: components["schemas"]["QueueLine"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * QueueStatistics
          * @description What waits in a queue.
          */
-        QueueNow: {
+        QueueStatistics: {
             /** Queue */
             queue: string;
             /** Due */
@@ -2845,72 +2809,6 @@ export interface components {
              * @description Seconds, if it goes on so; null where nothing ended lately.
              */
             drained_in: number | null;
-        };
-        /**
-         * Queues
-         * @description All queues, by name.
-         */
-        Queues: {
-            /** Queues */
-            queues: components["schemas"]["Queue"][];
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
-        };
-        /**
-         * Range
-         * @description Which units of a task, and how they are to run; the words of a backfill.
-         */
-        Range: {
-            /** Task */
-            task: string;
-            /** First */
-            first: string;
-            /**
-             * Last
-             * @description Default: the first alone.
-             */
-            last?: string | null;
-            /**
-             * Sources
-             * @description Default: all that are known.
-             */
-            sources?: (string | null)[] | null;
-            /**
-             * Step
-             * @description year, month, week, day or hour.
-             */
-            step?: string | null;
-            /**
-             * Only
-             * @description missing, failed, partial, or all.
-             * @default [
-             *       "missing",
-             *       "failed",
-             *       "partial"
-             *     ]
-             */
-            only: string[];
-            /**
-             * Order
-             * @description newest or oldest first.
-             * @default newest
-             */
-            order: string;
-            /**
-             * Mode
-             * @description How units run again, instead of the usual way: full, failed_items, resume.
-             */
-            mode?: string | null;
-            /**
-             * Args
-             * @description Default: those of each source's newest job.
-             */
-            args?: {
-                [key: string]: unknown;
-            } | null;
         };
         /**
          * Ready
@@ -2936,6 +2834,46 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+        };
+        /**
+         * RememberedAnswer
+         * @description An answer that is kept for a task and source, so that the question is not asked again.
+         */
+        RememberedAnswer: {
+            /** Task */
+            task: string;
+            /** Source */
+            source: string | null;
+            /**
+             * Name
+             * @description Of the question.
+             */
+            name: string;
+            /**
+             * Question
+             * @description The question that was answered.
+             */
+            question: string;
+            /**
+             * Answer
+             * @description Secrets are masked.
+             */
+            answer: unknown;
+            /** Actor */
+            actor: string | null;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
+         * RememberedAnswers
+         * @description Remembered answers by task, source and name of the question.
+         */
+        RememberedAnswers: {
+            /** Remembered */
+            remembered: components["schemas"]["RememberedAnswer"][];
         };
         /**
          * Rerun
@@ -2972,10 +2910,24 @@ export interface components {
             with_successors: boolean;
         };
         /**
-         * RuleOf
+         * RulePreview
+         * @description What a rule of time means, and its next times.
+         */
+        RulePreview: {
+            /** Words */
+            words: {
+                [key: string]: string;
+            };
+            /** Zone */
+            zone: string;
+            /** Following */
+            following: components["schemas"]["PlannedTime"][];
+        };
+        /**
+         * RuleText
          * @description A rule of time.
          */
-        RuleOf: {
+        RuleText: {
             /**
              * Rule
              * @description Cron text, 'every 5 minutes', or 'at 2030-01-31T03:00Z'.
@@ -2988,18 +2940,193 @@ export interface components {
             tz?: string | null;
         };
         /**
-         * RuleShape
-         * @description What a rule of time means.
+         * ScheduleChange
+         * @description An option of a schedule that a person changed.
          */
-        RuleShape: {
+        ScheduleChange: {
+            /** Declared */
+            declared: unknown;
+            /** Edited */
+            edited: unknown;
+        };
+        /**
+         * ScheduleDetail
+         * @description A schedule in detail. ``definition`` is what is in force; secrets in its args are masked, and may be sent back so.
+         */
+        ScheduleDetail: {
+            /** Name */
+            name: string;
+            /** Id */
+            id: string;
+            /** Task */
+            task: string;
+            /**
+             * Task Known
+             * @description A process that is alive, or has lately been, knows the task.
+             */
+            task_known: boolean;
+            /**
+             * State
+             * @description active, paused, retired (the program declares it no more) or finished
+             */
+            state: string;
+            /**
+             * Origin
+             * @description code, settings, celery, plugin:NAME or person
+             */
+            origin: string;
             /** Words */
             words: {
                 [key: string]: string;
             };
             /** Zone */
             zone: string;
-            /** Following */
-            following: components["schemas"]["Moment"][];
+            next: components["schemas"]["PlannedTime"] | null;
+            /** Last At */
+            last_at: string | null;
+            /** Last Job */
+            last_job: string | null;
+            /** Last Status */
+            last_status: string | null;
+            /**
+             * Waits For
+             * @description The job whose end it waits for.
+             */
+            waits_for: string | null;
+            /** Runs */
+            runs: number;
+            /** Failures In Row */
+            failures_in_row: number;
+            /** Missed In Row */
+            missed_in_row: number;
+            paused: components["schemas"]["SchedulePause"] | null;
+            /**
+             * Edited
+             * @description A person changed what the program declares.
+             */
+            edited: boolean;
+            /** Edited By */
+            edited_by: string | null;
+            /**
+             * Edited Options
+             * @description What they changed.
+             */
+            edited_options: string[];
+            /**
+             * Unknown Since
+             * @description Since when no process knows its task.
+             */
+            unknown_since: string | null;
+            /**
+             * Problem
+             * @description Why its definition cannot be read.
+             */
+            problem: string | null;
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Following
+             * @description The next planned times.
+             */
+            following: components["schemas"]["PlannedTime"][];
+            /**
+             * Slots
+             * @description What became of the last ones, latest first.
+             */
+            slots: components["schemas"]["SlotLine"][];
+            drift: components["schemas"]["ScheduleDrift"] | null;
+            /**
+             * Trail
+             * @description Latest first.
+             */
+            trail: components["schemas"]["ScheduleEvent"][];
+        };
+        /**
+         * ScheduleDrift
+         * @description What a person changed of what the program declares.
+         */
+        ScheduleDrift: {
+            /** Changes */
+            changes: {
+                [key: string]: components["schemas"]["ScheduleChange"];
+            };
+            /** By */
+            by: string | null;
+            /** At */
+            at: string | null;
+            /** Reason */
+            reason: string | null;
+        };
+        /**
+         * ScheduleEdit
+         * @description What is to change.
+         */
+        ScheduleEdit: {
+            /** Reason */
+            reason?: string | null;
+            /** Tz */
+            tz?: string | null;
+            /** Args */
+            args?: {
+                [key: string]: unknown;
+            } | null;
+            /** Source */
+            source?: string | null;
+            /** Period */
+            period?: string | null;
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** Queue */
+            queue?: string | null;
+            /** Priority */
+            priority?: number | null;
+            /** Catch Up */
+            catch_up?: string | null;
+            /** Window */
+            window?: number | null;
+            /** Grace */
+            grace?: number | null;
+            /** Overlap */
+            overlap?: string | null;
+            /** Jitter */
+            jitter?: number | null;
+            /** Delay */
+            delay?: number | null;
+            /** Pause After Failures */
+            pause_after_failures?: number | null;
+            /** Ends At */
+            ends_at?: string | null;
+            /** Max Runs */
+            max_runs?: number | null;
+            /** If Done */
+            if_done?: string | null;
+            /** Rule */
+            rule?: string | null;
+        };
+        /**
+         * ScheduleEvent
+         * @description An event of a schedule's trail.
+         */
+        ScheduleEvent: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Name */
+            name: string;
+            /** Actor */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Detail */
+            detail: {
+                [key: string]: unknown;
+            };
         };
         /**
          * ScheduleLine
@@ -3033,7 +3160,7 @@ export interface components {
             };
             /** Zone */
             zone: string;
-            next: components["schemas"]["Moment"] | null;
+            next: components["schemas"]["PlannedTime"] | null;
             /** Last At */
             last_at: string | null;
             /** Last Job */
@@ -3051,12 +3178,24 @@ export interface components {
             failures_in_row: number;
             /** Missed In Row */
             missed_in_row: number;
-            paused: components["schemas"]["Paused"] | null;
+            paused: components["schemas"]["SchedulePause"] | null;
             /**
              * Edited
              * @description A person changed what the program declares.
              */
             edited: boolean;
+            /** Edited By */
+            edited_by: string | null;
+            /**
+             * Edited Options
+             * @description What they changed.
+             */
+            edited_options: string[];
+            /**
+             * Unknown Since
+             * @description Since when no process knows its task.
+             */
+            unknown_since: string | null;
             /**
              * Problem
              * @description Why its definition cannot be read.
@@ -3089,108 +3228,18 @@ export interface components {
             now: string;
         };
         /**
-         * ScheduleShape
-         * @description A schedule whole. ``definition`` is what is in force; secrets in its args are masked, and may be sent back so.
+         * SchedulePause
+         * @description Who paused it, and why.
          */
-        ScheduleShape: {
-            /** Name */
-            name: string;
-            /** Id */
-            id: string;
-            /** Task */
-            task: string;
-            /**
-             * Task Known
-             * @description A process that is alive, or has lately been, knows the task.
-             */
-            task_known: boolean;
-            /**
-             * State
-             * @description active, paused, retired (the program declares it no more) or finished
-             */
-            state: string;
-            /**
-             * Origin
-             * @description code, settings, celery, plugin:NAME or person
-             */
-            origin: string;
-            /** Words */
-            words: {
-                [key: string]: string;
-            };
-            /** Zone */
-            zone: string;
-            next: components["schemas"]["Moment"] | null;
-            /** Last At */
-            last_at: string | null;
-            /** Last Job */
-            last_job: string | null;
-            /** Last Status */
-            last_status: string | null;
-            /**
-             * Waits For
-             * @description The job whose end it waits for.
-             */
-            waits_for: string | null;
-            /** Runs */
-            runs: number;
-            /** Failures In Row */
-            failures_in_row: number;
-            /** Missed In Row */
-            missed_in_row: number;
-            paused: components["schemas"]["Paused"] | null;
-            /**
-             * Edited
-             * @description A person changed what the program declares.
-             */
-            edited: boolean;
-            /**
-             * Problem
-             * @description Why its definition cannot be read.
-             */
-            problem: string | null;
-            /** Definition */
-            definition: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * Following
-             * @description The next planned times.
-             */
-            following: components["schemas"]["Moment"][];
-            /**
-             * Slots
-             * @description What became of the last ones, latest first.
-             */
-            slots: components["schemas"]["SlotShape"][];
-            drift: components["schemas"]["Drift"] | null;
-            /**
-             * Trail
-             * @description Latest first.
-             */
-            trail: components["schemas"]["Line"][];
-        };
-        /**
-         * SeriesShape
-         * @description How it has gone on, in parts of ``step`` seconds.
-         */
-        SeriesShape: {
-            /** Step */
-            step: number;
-            /** Points */
-            points: components["schemas"]["PointShape"][];
-            /**
-             * Sampled
-             * @description There were so many jobs that some stand for others; submitted is exact.
-             */
-            sampled: boolean;
-            /** Task */
-            task: string | null;
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
+        SchedulePause: {
+            /** By */
+            by: string | null;
+            /** Reason */
+            reason: string | null;
+            /** At */
+            at: string | null;
+            /** Until */
+            until: string | null;
         };
         /**
          * Skipped
@@ -3205,11 +3254,11 @@ export interface components {
             example: string;
         };
         /**
-         * SlotShape
+         * SlotLine
          * @description What became of a planned time; with ``through`` of all up to that moment.
          */
-        SlotShape: {
-            planned: components["schemas"]["Moment"];
+        SlotLine: {
+            planned: components["schemas"]["PlannedTime"];
             /** Through */
             through: string | null;
             /**
@@ -3230,16 +3279,6 @@ export interface components {
              * @description When that was noted.
              */
             at: string;
-        };
-        /**
-         * SpreadShape
-         * @description How long something took, in seconds.
-         */
-        SpreadShape: {
-            /** P50 */
-            p50: number;
-            /** P95 */
-            p95: number;
         };
         /**
          * Start
@@ -3280,14 +3319,79 @@ export interface components {
             per_second?: number | null;
         };
         /**
-         * Started
-         * @description A job that was submitted, or the one that stands for it already.
+         * StartedJob
+         * @description A job that was submitted, or the active one that is returned in its place.
          */
-        Started: {
+        StartedJob: {
             /** Job */
             job: string;
             /** Created */
             created: boolean;
+        };
+        /**
+         * Statistics
+         * @description The state of the system at one moment. Counts stop at a cap and report it.
+         */
+        Statistics: {
+            /**
+             * Status
+             * @description Jobs by status.
+             */
+            status: {
+                [key: string]: components["schemas"]["CappedCount"];
+            };
+            /** Queues */
+            queues: components["schemas"]["QueueStatistics"][];
+            /**
+             * Behind
+             * @description Pending, and another job has to end first.
+             */
+            behind: number;
+            /**
+             * Oldest
+             * @description Since when the first job of all is due.
+             */
+            oldest: string | null;
+            /**
+             * Drained In
+             * @description Seconds until the last queue is empty, if it goes on so.
+             */
+            drained_in: number | null;
+            /**
+             * Questions
+             * @description Open ones.
+             */
+            questions: number;
+            /**
+             * Living
+             * @description Workers.
+             */
+            living: number;
+            /**
+             * Slots
+             * @description Of living workers.
+             */
+            slots: number;
+            /**
+             * Held
+             * @description Slots in use.
+             */
+            held: number;
+            /**
+             * Silent
+             * @description Living workers that have not beaten for the setting silent_after.
+             */
+            silent: number;
+            /**
+             * Paused
+             * @description Queues that are paused.
+             */
+            paused: string[];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
         };
         /**
          * Step
@@ -3385,61 +3489,10 @@ export interface components {
             version: string;
         };
         /**
-         * Target
-         * @description A field that is wanted.
-         */
-        Target: {
-            /** Name */
-            name: string;
-            /** Type */
-            type: string;
-            /** Title */
-            title: string | null;
-            /** Description */
-            description: string | null;
-            /** Required */
-            required: boolean;
-        };
-        /**
-         * TaskLine
-         * @description A task; of one that is not ``known`` there are jobs, and this process has no function for them.
-         */
-        TaskLine: {
-            /** Name */
-            name: string;
-            /** Known */
-            known: boolean;
-            /** Kind */
-            kind: string | null;
-            /** Queue */
-            queue: string | null;
-            /**
-             * Description
-             * @description The first line of what its function says of itself.
-             */
-            description: string | null;
-            /** Schedules */
-            schedules: number;
-            /**
-             * Next At
-             * @description The first planned time of its schedules.
-             */
-            next_at: string | null;
-            last: components["schemas"]["LastJob"] | null;
-        };
-        /**
-         * TaskList
-         * @description Every task, by name.
-         */
-        TaskList: {
-            /** Tasks */
-            tasks: components["schemas"]["TaskLine"][];
-        };
-        /**
-         * TaskShape
+         * TaskDetail
          * @description A task with its options, and the JSON schema of its arguments.
          */
-        TaskShape: {
+        TaskDetail: {
             /** Name */
             name: string;
             /** Known */
@@ -3450,7 +3503,7 @@ export interface components {
             queue: string | null;
             /**
              * Description
-             * @description The first line of what its function says of itself.
+             * @description The first line of its function's docstring.
              */
             description: string | null;
             /** Schedules */
@@ -3460,10 +3513,10 @@ export interface components {
              * @description The first planned time of its schedules.
              */
             next_at: string | null;
-            last: components["schemas"]["LastJob"] | null;
+            last: components["schemas"]["LatestJob"] | null;
             /**
              * Text
-             * @description All that its function says of itself.
+             * @description Its function's docstring.
              */
             text: string | null;
             /** Priority */
@@ -3502,10 +3555,56 @@ export interface components {
             } | null;
         };
         /**
-         * Unit
+         * TaskLine
+         * @description A task; of one that is not ``known`` there are jobs, and this process has no function for them.
+         */
+        TaskLine: {
+            /** Name */
+            name: string;
+            /** Known */
+            known: boolean;
+            /** Kind */
+            kind: string | null;
+            /** Queue */
+            queue: string | null;
+            /**
+             * Description
+             * @description The first line of its function's docstring.
+             */
+            description: string | null;
+            /** Schedules */
+            schedules: number;
+            /**
+             * Next At
+             * @description The first planned time of its schedules.
+             */
+            next_at: string | null;
+            last: components["schemas"]["LatestJob"] | null;
+        };
+        /**
+         * TaskList
+         * @description Every task, by name.
+         */
+        TaskList: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskLine"][];
+        };
+        /**
+         * UnitDetail
+         * @description A unit and its jobs, newest first.
+         */
+        UnitDetail: {
+            unit: components["schemas"]["UnitLine"];
+            /** Task */
+            task: string;
+            /** Jobs */
+            jobs: components["schemas"]["JobLine"][];
+        };
+        /**
+         * UnitLine
          * @description A unit and its current truth.
          */
-        Unit: {
+        UnitLine: {
             /**
              * Unit
              * @description Its key.
@@ -3557,17 +3656,6 @@ export interface components {
              * Format: date-time
              */
             changed_at: string;
-        };
-        /**
-         * UnitPage
-         * @description A unit, and its jobs, newest first.
-         */
-        UnitPage: {
-            unit: components["schemas"]["Unit"];
-            /** Task */
-            task: string;
-            /** Jobs */
-            jobs: components["schemas"]["JobLine"][];
         };
         /**
          * UnitTasks
@@ -3654,10 +3742,10 @@ export interface components {
             reason?: string | null;
         };
         /**
-         * Worker
-         * @description A life of a worker process; a new one begins at every start.
+         * WorkerLine
+         * @description One worker process; a new one is recorded at every start.
          */
-        Worker: {
+        WorkerLine: {
             /** Id */
             id: string;
             /** Host */
@@ -3684,7 +3772,7 @@ export interface components {
              * Jobs
              * @description The longest running of them.
              */
-            jobs: components["schemas"]["Held"][];
+            jobs: components["schemas"]["HeldJob"][];
             /**
              * Started At
              * Format: date-time
@@ -3706,29 +3794,29 @@ export interface components {
             beat_age: number | null;
             /**
              * Silent
-             * @description It lives as far as is known, and has not beaten for 15 s.
+             * @description It is alive as far as is known, and has not beaten for the setting silent_after.
              */
             silent: boolean;
             /**
              * Trouble
-             * @description What it says is not well with it (a blocked loop, failing chores, a store that was away, lost slots), or how it ended; {} where all is well.
+             * @description What it reports about its own health (a blocked loop, failing background loops, a store that was away, lost slots), or how it ended; {} where all is well.
              */
             trouble: {
                 [key: string]: unknown;
             };
         };
         /**
-         * Workers
-         * @description Workers: those that live first, then the latest lives.
+         * WorkerList
+         * @description Workers: the living first, then the latest.
          */
-        Workers: {
+        WorkerList: {
             /** Workers */
-            workers: components["schemas"]["Worker"][];
+            workers: components["schemas"]["WorkerLine"][];
             /** Living */
             living: number;
             /**
              * Slots
-             * @description Of all that live.
+             * @description Of all living workers.
              */
             slots: number;
             /** Held */
@@ -4614,7 +4702,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedJob"];
                 };
             };
             /** @description Successful Response */
@@ -4623,7 +4711,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4640,8 +4728,8 @@ export interface operations {
         parameters: {
             query: {
                 task: string;
-                /** @description year, month, week, day or hour */
-                zoom?: string;
+                /** @description year, month, week, day or hour; default: as most of the units are. */
+                zoom?: string | null;
                 /** @description The first period. */
                 first?: string | null;
                 last?: string | null;
@@ -4651,6 +4739,8 @@ export interface operations {
                 skip?: number;
                 /** @description Sources. */
                 limit?: number;
+                /** @description Begin and end where the units do, where first or last is not given, not with the latest frame. */
+                entire?: boolean;
             };
             header?: never;
             path?: never;
@@ -4664,7 +4754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Grid"];
+                    "application/json": components["schemas"]["CoverageGrid"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4719,7 +4809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Files"];
+                    "application/json": components["schemas"]["FileUnits"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4747,7 +4837,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UnitPage"];
+                    "application/json": components["schemas"]["UnitDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4768,7 +4858,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Range"];
+                "application/json": components["schemas"]["BackfillRange"];
             };
         };
         responses: {
@@ -4778,7 +4868,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Plan"];
+                    "application/json": components["schemas"]["BackfillPreview"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4799,7 +4889,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Backfill"];
+                "application/json": components["schemas"]["BackfillStart"];
             };
         };
         responses: {
@@ -4809,7 +4899,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedJob"];
                 };
             };
             /** @description Successful Response */
@@ -4818,7 +4908,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4848,7 +4938,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Inbox"];
+                    "application/json": components["schemas"]["QuestionList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listRememberedAnswers: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RememberedAnswers"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4876,7 +4994,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Question"];
+                    "application/json": components["schemas"]["QuestionDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4899,7 +5017,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Answer"];
+                "application/json": components["schemas"]["GivenAnswer"];
             };
         };
         responses: {
@@ -4909,7 +5027,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Question"];
+                    "application/json": components["schemas"]["QuestionDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4967,7 +5085,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TaskShape"];
+                    "application/json": components["schemas"]["TaskDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5024,7 +5142,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5041,6 +5159,8 @@ export interface operations {
         parameters: {
             query?: {
                 since?: string | null;
+                /** @description Of one schedule. */
+                name?: string | null;
                 limit?: number;
             };
             header?: never;
@@ -5055,11 +5175,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Missed"];
+                    "application/json": components["schemas"]["MissedSlots"];
                 };
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             421: components["responses"]["MisdirectedRequest"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -5075,7 +5196,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RuleOf"];
+                "application/json": components["schemas"]["RuleText"];
             };
         };
         responses: {
@@ -5085,7 +5206,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RuleShape"];
+                    "application/json": components["schemas"]["RulePreview"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5117,7 +5238,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5172,7 +5293,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Changes"];
+                "application/json": components["schemas"]["ScheduleEdit"];
             };
         };
         responses: {
@@ -5182,7 +5303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5207,7 +5328,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Pause"];
+                "application/json": components["schemas"]["PauseRequest"];
             };
         };
         responses: {
@@ -5217,7 +5338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5253,7 +5374,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5289,7 +5410,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5325,7 +5446,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleShape"];
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5355,7 +5476,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Workers"];
+                    "application/json": components["schemas"]["WorkerList"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5381,7 +5502,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Queues"];
+                    "application/json": components["schemas"]["QueueList"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5414,7 +5535,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Queues"];
+                    "application/json": components["schemas"]["QueueList"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5449,7 +5570,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Queues"];
+                    "application/json": components["schemas"]["QueueList"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5481,7 +5602,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Errors"];
+                    "application/json": components["schemas"]["ErrorGroups"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5539,7 +5660,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErrorKind"];
+                    "application/json": components["schemas"]["ErrorGroup"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5576,7 +5697,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Audit"];
+                    "application/json": components["schemas"]["AuditPage"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5602,7 +5723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Now"];
+                    "application/json": components["schemas"]["Statistics"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5633,7 +5754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SeriesShape"];
+                    "application/json": components["schemas"]["ChartSeries"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -5659,7 +5780,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Needs"];
+                    "application/json": components["schemas"]["AttentionList"];
                 };
             };
             401: components["responses"]["Unauthorized"];

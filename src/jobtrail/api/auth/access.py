@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from jobtrail.api.context import Desk
+    from .sessions import TokenLogins
 
 ROLES = ("viewer", "operator", "admin")
 LOCAL = "local"
@@ -97,7 +97,7 @@ class Access:
 
     # -- who is it -----------------------------------------------------------------------------------
 
-    async def person(self, scope: Scope, desk: Desk) -> Person | None:
+    async def person(self, scope: Scope, logins: TokenLogins) -> Person | None:
         """Who asks, None where nobody knows.
 
         Raises: Problem 401 for a token that is not (any more) good: what is shown and wrong is never passed over; 429
@@ -106,20 +106,20 @@ class Access:
         connection = HTTPConnection(scope)
         bearer = _bearer(connection)
         if bearer is not None and self.tokens:
-            return await self._of_token(bearer, scope, desk)
+            return await self._of_token(bearer, scope, logins)
         return (
             await self._of_login(connection, scope)
             or self._of_proxy(connection)
-            or await self._of_session(connection, desk)
+            or await self._of_session(connection, logins)
             or self._of_this_machine(connection)
         )
 
-    async def _of_token(self, text: str, scope: Scope, desk: Desk) -> Person:
+    async def _of_token(self, text: str, scope: Scope, logins: TokenLogins) -> Person:
         address = self.address(scope)
-        found = await desk.call(sessions.find_token, desk.store, text)
+        found = await logins.token(text)
         if found is None:
-            desk.attempts.check(address)
-            desk.attempts.failed(address)
+            logins.attempts.check(address)
+            logins.attempts.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"), headers=CHALLENGE)
         return Person(found.name, found.role, "token")
 
@@ -147,11 +147,11 @@ class Access:
         role = roles.get(name, roles.get("*"))
         return Person(name[:200], role, "proxy") if name and role else None
 
-    async def _of_session(self, connection: HTTPConnection, desk: Desk) -> Person | None:
+    async def _of_session(self, connection: HTTPConnection, logins: TokenLogins) -> Person | None:
         cookie = connection.cookies.get(sessions.COOKIE)
         if cookie is None or not self.tokens:
             return None
-        found = await desk.call(sessions.find_session, desk.store, desk.secret, cookie)
+        found = await logins.session(cookie)
         return None if found is None else Person(found.name, found.role, "session")
 
     def _of_this_machine(self, connection: HTTPConnection) -> Person | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
     from starlette.types import Message as Event
 
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
 ANYONE = "anyone"
 OURS = "x-jobtrail"  # a header that no other site can have a browser send
@@ -139,15 +139,15 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        desk: Desk,
+        context: ApiContext,
         table: Any,
         allowed_hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         prefix: str = "",
     ) -> None:
         self.app = app
-        self.desk = desk
-        self.access: Access = desk.access
+        self.context = context
+        self.access: Access = context.access
         self.table = table
         self.prefix = prefix
         self.allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
@@ -207,7 +207,7 @@ class Guard:
 
     async def _person(self, scope: Scope, *, needed: bool) -> Person | None:
         try:
-            return await self.access.person(scope, self.desk)
+            return await self.access.person(scope, self.context.logins)
         except Problem:
             if needed:
                 raise

@@ -1,23 +1,23 @@
-"""Sessions: a token exchanged for a signed cookie, which ends with the token itself; and how often a login may fail."""
+"""Sessions: a token exchanged for a signed cookie, which ends with the token; and how often a login may fail."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from itsdangerous import BadData, TimestampSigner
-from sqlalchemy import select
 
 from jobtrail.api.problems import Problem
-from jobtrail.database.tables import tokens as table
 from jobtrail.messages import Message
 from jobtrail.store import tokens
 from jobtrail.store.search.grammar import ID
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from jobtrail.store import Store
-    from jobtrail.store.tokens import Token
+    from jobtrail.store.tokens import StoredToken, Token
 
 COOKIE = "jobtrail_session"
 LASTS = 7 * 86_400  # seconds
@@ -26,31 +26,62 @@ WITHIN = 300.0  # seconds
 REMEMBERED = 4096  # addresses
 
 
+class TokenLogins:
+    """Logins by API token and by session cookie against one store.
+
+    Args:
+        store: where the tokens are.
+        secret: mixed into the signature of sessions.
+        call: calls a function in a thread.
+    """
+
+    def __init__(self, store: Store, secret: str, call: Callable[..., Awaitable[Any]]) -> None:
+        self._store = store
+        self._secret = secret
+        self._call = call
+        self.attempts = LoginAttempts()
+
+    async def token(self, text: str) -> Token | None:
+        """The token of this text, if it is known, not revoked and not expired."""
+        found: Token | None = await self._call(find_token, self._store, text)
+        return found
+
+    async def session(self, cookie: str) -> Token | None:
+        """The token whose session this cookie is, if it still counts."""
+        found: Token | None = await self._call(find_session, self._store, self._secret, cookie)
+        return found
+
+    async def begin(self, token: Token) -> str:
+        """The cookie of a new session."""
+        cookie: str = await self._call(begin_session, self._store, self._secret, token)
+        return cookie
+
+
 def find_token(store: Store, text: str) -> Token | None:
-    """The token of this text; that it was used is noted about once a minute."""
+    """The token of this text; its use is noted about once a minute."""
     with store.read() as conn:
         found = tokens.find(conn, text, store.now())
-    if found is not None:
-        note_use(store, found)
+        stored = None if found is None else tokens.by_id(conn, found.id)
+    if stored is not None:
+        _note_use(store, stored)
     return found
 
 
-def note_use(store: Store, token: Token) -> None:
-    """Write down that it was used, where that is not known yet."""
+def _note_use(store: Store, stored: StoredToken) -> None:
     now = store.now()
-    with store.read() as conn:
-        used = conn.execute(select(table.c.used_at).where(table.c.id == token.id)).scalar()
-    if used is None or used < now - tokens.USED_EVERY:
-        store.write(lambda conn: tokens.used(conn, token.id, now), key=token.id)
+    if stored.used_at is None or stored.used_at < now - tokens.USED_EVERY:
+        store.write(lambda conn: tokens.used(conn, stored.token.id, now), key=stored.token.id)
 
 
 def begin_session(store: Store, secret: str, token: Token) -> str:
-    """The cookie for a token.
+    """The cookie of a token's session.
 
-    It is signed with what the store keeps of the token, so that no other key has to be kept, every process knows it, and
-    it is worth nothing once the token is revoked.
+    It is signed with the token's digest: no other key has to be kept, every process can check it, and it is worth nothing
+    once the token is revoked.
     """
-    return _signer(_digest(store, token.id) or "", secret).sign(token.id).decode()
+    with store.read() as conn:
+        stored = tokens.by_id(conn, token.id)
+    return _signer("" if stored is None else stored.digest, secret).sign(token.id).decode()
 
 
 def find_session(store: Store, secret: str, cookie: str) -> Token | None:
@@ -59,22 +90,15 @@ def find_session(store: Store, secret: str, cookie: str) -> Token | None:
     if not ID.fullmatch(token_id):
         return None
     with store.read() as conn:
-        row = conn.execute(select(table).where(table.c.id == token_id, table.c.revoked_at.is_(None))).first()
-    if row is None or (row.expires_at is not None and row.expires_at <= store.now()):
+        stored = tokens.by_id(conn, token_id)
+    if stored is None or (stored.expires_at is not None and stored.expires_at <= store.now()):
         return None
     try:
-        _signer(row.digest, secret).unsign(cookie, max_age=LASTS)
+        _signer(stored.digest, secret).unsign(cookie, max_age=LASTS)
     except BadData:
         return None
-    found = tokens.Token(row.id, row.name, row.role)
-    note_use(store, found)
-    return found
-
-
-def _digest(store: Store, token_id: str) -> str | None:
-    with store.read() as conn:
-        digest: str | None = conn.execute(select(table.c.digest).where(table.c.id == token_id)).scalar()
-    return digest
+    _note_use(store, stored)
+    return stored.token
 
 
 def _signer(digest: str, secret: str) -> TimestampSigner:
@@ -87,7 +111,7 @@ def _sha256() -> object:
     return hashlib.sha256
 
 
-class Attempts:
+class LoginAttempts:
     """How often somebody at an address has failed to log in lately; it remembers a bounded number of addresses."""
 
     def __init__(self) -> None:

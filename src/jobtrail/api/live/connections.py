@@ -21,7 +21,7 @@ from jobtrail.queries.base import Model
 
 from . import hub as hubs
 from .hub import Hub
-from .send_buffer import Outbox
+from .send_buffer import SendBuffer
 from .topics import Subscribe, topics
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
     from .topics import Topics
 
@@ -56,37 +56,37 @@ class Clients(Model):
 class Station:
     """The hub of each event loop; a server has one."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ApiContext) -> None:
+        self._context = context
         self._hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
-        desk.topics.update(topics())
-        self.topics: Topics = desk.topics
+        context.topics.update(topics())
+        self.topics: Topics = context.topics
 
     def hub(self) -> Hub:
         """That of the running loop."""
         loop = asyncio.get_running_loop()
         found = self._hubs.get(loop)
         if found is None:
-            found = self._hubs[loop] = Hub(self._desk)
+            found = self._hubs[loop] = Hub(self._context)
         return found
 
-    def farewell(self) -> None:
+    def shut_down(self) -> None:
         """The server of the running loop stops: streams end."""
         self.hub().leaving.set()
 
-    def subscription(self, said: Subscribe) -> Callable[[Outbox], Callable[[], None]]:
-        """What begins a subscription for an outbox; what that returns ends it.
+    def subscription(self, said: Subscribe) -> Callable[[SendBuffer], Callable[[], None]]:
+        """What begins a subscription for a send buffer; what that returns ends it.
 
         Raises: JobTrailError for what cannot be watched.
         """
         if said.topic == TRAIL:
-            return lambda outbox: self.hub().follow(said.id, outbox, _fits(said), said.after)
+            return lambda buffer: self.hub().follow(said.id, buffer, _fits(said), said.after)
         make = self.topics.get(said.topic)
         if make is None:
             message = f"there is no topic '{said.topic}'; there are: {', '.join(sorted([TRAIL, *self.topics]))}"
             raise InvalidOption(message)
-        look = make(self._desk, said)
-        return lambda outbox: self.hub().watch(look, said.id, outbox)
+        look = make(self._context, said)
+        return lambda buffer: self.hub().watch(look, said.id, buffer)
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Hub]:
@@ -108,11 +108,11 @@ def _fits(said: Subscribe) -> Callable[[dict[str, Any]], bool]:
     return lambda line: said.job in (None, line["job"]) and said.task in (None, line["task"])
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("live")
-    station = Station(desk)
-    desk.farewells.append(station.farewell)
+    station = Station(context)
+    context.shutdown_hooks.append(station.shut_down)
 
     @router.websocket("/live")
     @needs("viewer")
@@ -120,7 +120,7 @@ def make(desk: Desk) -> APIRouter:
         await websocket.accept()
         try:
             with station.client() as hub:
-                await Conversation(desk, station, websocket).run(hub)
+                await Conversation(context, station, websocket).run(hub)
         except Problem as problem:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await websocket.close(TOO_MANY, problem.detail[:120])
@@ -148,7 +148,7 @@ def make(desk: Desk) -> APIRouter:
         known = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
         words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known}
         said = Subscribe.of({"id": topic, **words})
-        return await _stream(desk, station, said, request.scope)
+        return await _stream(context, station, said, request.scope)
 
     @router.get("/live/clients", operation_id="countClients", summary="How many follow here")
     @needs("viewer")
@@ -165,21 +165,21 @@ def make(desk: Desk) -> APIRouter:
 class Conversation:
     """What is said on one WebSocket: subscriptions in, changes out."""
 
-    def __init__(self, desk: Desk, station: Station, websocket: WebSocket) -> None:
-        self._desk = desk
+    def __init__(self, context: ApiContext, station: Station, websocket: WebSocket) -> None:
+        self._context = context
         self._station = station
         self._websocket = websocket
-        self._outbox = Outbox()
+        self._buffer = SendBuffer()
         self._leave: dict[str, Callable[[], None]] = {}
         self._answers: list[str] = []
 
     async def run(self, hub: Hub) -> None:
         """Until one of the two has enough."""
         self._answer(
-            type="hello", now=self._desk.store.now().isoformat(), topics=sorted([TRAIL, *self._station.topics])
+            type="hello", now=self._context.store.now().isoformat(), topics=sorted([TRAIL, *self._station.topics])
         )
         tasks = [
-            asyncio.ensure_future(one) for one in (self._listen(), self._speak(), _until_logged_out(self._desk, self._websocket.scope))
+            asyncio.ensure_future(one) for one in (self._listen(), self._speak(), _until_logged_out(self._context, self._websocket.scope))
         ]  # fmt: skip
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -232,7 +232,7 @@ class Conversation:
             elif kind == "unsubscribe":
                 self._unsubscribe(str(words.get("id")))
             elif kind == "ping":
-                self._answer(type="pong", now=self._desk.store.now().isoformat())
+                self._answer(type="pong", now=self._context.store.now().isoformat())
             else:
                 raise InvalidOption("a message has the type subscribe, unsubscribe or ping")
         except JobTrailError as error:
@@ -245,7 +245,7 @@ class Conversation:
         if len(self._leave) >= MOST_TOPICS:
             message = f"one connection watches at most {MOST_TOPICS} topics"
             raise InvalidOption(message)
-        self._leave[said.id] = self._station.subscription(said)(self._outbox)
+        self._leave[said.id] = self._station.subscription(said)(self._buffer)
 
     def _unsubscribe(self, name: str) -> None:
         leave = self._leave.pop(name, None)
@@ -258,12 +258,12 @@ class Conversation:
     def _answer(self, **told: Any) -> None:
         """An answer to what was just said."""
         self._answers.append(json.dumps(told, default=str))
-        self._outbox.ready.set()
+        self._buffer.ready.set()
 
     async def _speak(self) -> int | None:
         while True:
-            await self._outbox.ready.wait()
-            message = self._answers.pop(0) if self._answers else self._outbox.take()
+            await self._buffer.ready.wait()
+            message = self._answers.pop(0) if self._answers else self._buffer.take()
             if message is None:
                 continue
             try:
@@ -275,12 +275,12 @@ class Conversation:
                 return None
 
 
-async def _until_logged_out(desk: Desk, scope: Scope) -> int:
+async def _until_logged_out(context: ApiContext, scope: Scope) -> int:
     """Who was let in is asked for again and again: a token may have been revoked, or be over its time."""
     while True:
         await asyncio.sleep(LOGIN_EVERY)
         try:
-            person = await desk.access.person(scope, desk)
+            person = await context.access.person(scope, context.logins)
         except Problem:
             person = None
         except JobTrailError:
@@ -292,21 +292,21 @@ async def _until_logged_out(desk: Desk, scope: Scope) -> int:
 # -- server-sent events --------------------------------------------------------------------------------
 
 
-async def _stream(desk: Desk, station: Station, said: Subscribe, scope: Scope) -> Response:
+async def _stream(context: ApiContext, station: Station, said: Subscribe, scope: Scope) -> Response:
     begin = station.subscription(said)  # what cannot be watched is refused with its status
     with station.client():
         pass  # so is one too many
 
     async def messages() -> AsyncIterator[dict[str, str]]:
-        outbox, hub = Outbox(), station.hub()
-        leave = begin(outbox)
-        ends = [asyncio.ensure_future(one) for one in (_until_logged_out(desk, scope), hub.leaving.wait())]
+        buffer, hub = SendBuffer(), station.hub()
+        leave = begin(buffer)
+        ends = [asyncio.ensure_future(one) for one in (_until_logged_out(context, scope), hub.leaving.wait())]
         try:
             with station.client():
                 while not any(end.done() for end in ends):
-                    message = outbox.take()
+                    message = buffer.take()
                     if message is None:
-                        await _first_of(outbox.ready.wait(), ends)
+                        await _first_of(buffer.ready.wait(), ends)
                         continue
                     for one in _as_events(message):
                         yield one

@@ -18,23 +18,23 @@ import anyio.to_thread
 
 from jobtrail.api import problems
 from jobtrail.api.problems import Problem
-from jobtrail.database.tables import jobs
 from jobtrail.errors import JobTrailError
 from jobtrail.job.masking import masked
 from jobtrail.messages import Message, current_language
 from jobtrail.queries import trail_reader
 from jobtrail.queries.base import masked_text
+from jobtrail.queries.monitoring import audit
 
 from .send_buffer import Following, Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
     from jobtrail.database.wakeup import Listener
     from jobtrail.store.events import Event
 
-    from .send_buffer import Outbox
+    from .send_buffer import SendBuffer
     from .topics import Found, Look
 
 THREADS = 4  # that read for clients
@@ -53,8 +53,8 @@ T = TypeVar("T")
 class Hub:
     """What is watched in one event loop, and by whom. ``dropped`` counts clients that read too slowly."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: ApiContext) -> None:
+        self.context = context
         self.clients = 0
         self.dropped = 0
         self.leaving = asyncio.Event()  # the server stops
@@ -66,8 +66,8 @@ class Hub:
 
     # -- joining and leaving -------------------------------------------------------------------------
 
-    def watch(self, look: Look, name: str, outbox: Outbox) -> Callable[[], None]:
-        """Tell ``outbox`` about a topic from now on, beginning with all of it; what is returned ends it.
+    def watch(self, look: Look, name: str, buffer: SendBuffer) -> Callable[[], None]:
+        """Tell ``buffer`` about a topic from now on, beginning with all of it; what is returned ends it.
 
         Raises: Problem 503 where too much is watched already.
         """
@@ -77,12 +77,12 @@ class Hub:
             if len(self._watched) >= MOST_LOOKS:
                 raise Problem(503, "too-much-watched", Message("api.too-much-watched"))
             watched = self._watched[key] = Watched(self, look)
-        one = Watching(name, outbox, watched)
+        one = Watching(name, buffer, watched)
         watched.join(one)
         self._listen()
 
         def leave() -> None:
-            outbox.forget(one)
+            buffer.forget(one)
             if watched.leave(one) and self._watched.get(key) is watched:
                 del self._watched[key]
             self._listen()
@@ -90,17 +90,17 @@ class Hub:
         return leave
 
     def follow(
-        self, name: str, outbox: Outbox, fits: Callable[[dict[str, Any]], bool], after: int | None
+        self, name: str, buffer: SendBuffer, fits: Callable[[dict[str, Any]], bool], after: int | None
     ) -> Callable[[], None]:
-        """Give ``outbox`` the lines of the trail that fit, from behind ``after`` on, or from now."""
+        """Give ``buffer`` the lines of the trail that fit, from behind ``after`` on, or from now."""
         language = current_language()
         reader = self._trails.setdefault(language, Trail(self))
-        follower = Following(name, outbox)
+        follower = Following(name, buffer)
         reader.join(follower, fits, after)
         self._listen()
 
         def leave() -> None:
-            outbox.forget(follower)
+            buffer.forget(follower)
             if reader.leave(follower) and self._trails.get(language) is reader:
                 del self._trails[language]
             self._listen()
@@ -113,7 +113,7 @@ class Hub:
 
     def _timed(self, function: Callable[[], T]) -> tuple[T, float]:
         began = time.monotonic()
-        self.desk.jobs.service.make_readable()
+        self.context.jobs.service.make_readable()
         return function(), time.monotonic() - began
 
     # -- what is said after commits --------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Hub:
     def _listen(self) -> None:
         """As long as somebody watches."""
         wanted = bool(self._watched) or bool(self._trails)
-        wake = self.desk.store.wake
+        wake = self.context.store.wake
         if wanted and self._listener is None:
             wake.subscribe(self._heard)
             self._listener = wake.listener(self._heard)
@@ -308,15 +308,12 @@ class Trail(Repeated):
         return [(line["id"], dumps(line, separators=(",", ":"), default=str)) for line in lines if fits(line)]
 
     def _read(self, catching_up: list[int | None]) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]] | None]]:
-        store = self._hub.desk.store
+        store = self._hub.context.store
         with store.read() as conn:
             # What is new first: what commits between the two reads is in both and told once.
             found = self._reader.read(conn, store.now())
             missed = [trail_reader.missed_since(conn, after or 0) for after in catching_up]
-            about: dict[str, Any] = {}
-            ids = sorted({line.job_id for lines in (found, *(one or [] for one in missed)) for line in lines})
-            for begin in range(0, len(ids), 500):
-                about |= {row.id: row for row in conn.execute(_ABOUT.where(jobs.c.id.in_(ids[begin : begin + 500])))}
+            about = audit.jobs_of(conn, {line.job_id for lines in (found, *(one or [] for one in missed)) for line in lines})
         if len(found) >= trail_reader.AT_ONCE:
             self._hub._loop.call_soon_threadsafe(self.look_soon)
         shown = [None if one is None else [_line(line, about) for line in one] for one in missed]
@@ -325,9 +322,6 @@ class Trail(Repeated):
     def cannot(self, problem: Problem) -> None:
         """Lines come when it can be read again; nothing is lost by that."""
         _log.warning("the trail cannot be read: %s", problem.detail)
-
-
-_ABOUT = jobs.select().with_only_columns(jobs.c.id, jobs.c.task, jobs.c.kind, jobs.c.source, jobs.c.period)
 
 
 def _line(line: Event, about: dict[str, Any]) -> dict[str, Any]:

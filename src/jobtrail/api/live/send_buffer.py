@@ -27,7 +27,7 @@ class Told(Protocol):
     known: bool
 
 
-class Outbox:
+class SendBuffer:
     """The subscriptions of one client, and which of them have something to tell."""
 
     def __init__(self) -> None:
@@ -72,9 +72,9 @@ class Waiting(Protocol):
 class Watching:
     """A subscription of a topic: which of its parts the client does not know as they are now."""
 
-    def __init__(self, name: str, outbox: Outbox, told: Told) -> None:
+    def __init__(self, name: str, buffer: SendBuffer, told: Told) -> None:
         self.id = name
-        self._outbox = outbox
+        self._buffer = buffer
         self._told = told
         self._changed: set[str] = set()
         self._order_no = -1
@@ -88,7 +88,7 @@ class Watching:
             self._changed.update(names)
             if len(self._changed) > MOST_CHANGES:
                 self.begin_anew()
-        self._outbox.has_news(self)
+        self._buffer.has_news(self)
 
     def begin_anew(self) -> None:
         """Tell all of it."""
@@ -98,7 +98,7 @@ class Watching:
     def has_problem(self, problem: Problem | None) -> None:
         """It cannot be read now; None: it can again."""
         self._problem, self._problem_is_new = problem, True
-        self._outbox.has_news(self)
+        self._buffer.has_news(self)
 
     def more(self) -> bool:
         """Whatever there is goes into one message, a problem into one before."""
@@ -135,9 +135,9 @@ class Watching:
 class Following:
     """A subscription of the trail: the lines that the client has not been given yet."""
 
-    def __init__(self, name: str, outbox: Outbox) -> None:
+    def __init__(self, name: str, buffer: SendBuffer) -> None:
         self.id = name
-        self._outbox = outbox
+        self._buffer = buffer
         self._lines: deque[tuple[int, str]] = deque()
         self._lost: str | None = None
         self._begins: int | None = None
@@ -146,7 +146,7 @@ class Following:
     def begins(self, last: int) -> None:
         """From here on each line is given: that of this number is the last one before."""
         self._begins = last
-        self._outbox.has_news(self)
+        self._buffer.has_news(self)
 
     def add(self, lines: Iterable[tuple[int, str]]) -> None:
         """Lines by their numbers, as JSON; those that wait already, or were given from what was missed, come once."""
@@ -158,7 +158,7 @@ class Following:
                 return
             self._lines.append((number, text))
         if self._lines:
-            self._outbox.has_news(self)
+            self._buffer.has_news(self)
 
     def missed(self, lines: Iterable[tuple[int, str]]) -> None:
         """What came while nobody was there: given before what comes now."""
@@ -166,13 +166,13 @@ class Following:
         self._given = {number for number, _ in found}
         self._lines = deque([*found, *(line for line in self._lines if line[0] not in self._given)])
         if self._lines:
-            self._outbox.has_news(self)
+            self._buffer.has_news(self)
 
     def lose(self, why: str) -> None:
         """Lines are missing: whoever keeps a picture must read it anew."""
         self._lines.clear()
         self._lost = why
-        self._outbox.has_news(self)
+        self._buffer.has_news(self)
 
     def more(self) -> bool:
         """Is a line left, or where it begins, or that some are lost?"""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
 MOST_LINES = 200
 LOG_PIECES = 32
@@ -96,7 +96,7 @@ def _text(shape: BaseModel, *without: str) -> str:
 class JobsLook:
     """A page of the list: a part for each job, by its id; ``page`` tells what the page does not."""
 
-    desk: Desk
+    context: ApiContext
     filter: str
     limit: int
     every: float = 0.5
@@ -113,8 +113,8 @@ class JobsLook:
 
     def read(self) -> Found:
         """The newest jobs of the filter."""
-        store = self.desk.store
-        with store.read() as conn, time_limit(conn, self.desk.search_seconds):
+        store = self.context.store
+        with store.read() as conn, time_limit(conn, self.context.search_seconds):
             page = search.find(conn, self.filter, now=store.now(), limit=self.limit)
             ids = [row.id for row in page.rows if row.status.value in _REPORTING]
             reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
@@ -128,7 +128,7 @@ class JobsLook:
 class JobLook:
     """One job: ``job`` as a list shows it, ``version`` which changes with all that its page tells, ``log:N`` its newest pieces."""
 
-    desk: Desk
+    context: ApiContext
     job: str
     every: float = 0.25
     slow: bool = False
@@ -144,7 +144,7 @@ class JobLook:
 
         Raises: NotFound.
         """
-        with self.desk.store.read() as conn:
+        with self.context.store.read() as conn:
             row = search.line(conn, self.job)
             if row is None:
                 message = f"there is no job {self.job}"
@@ -188,48 +188,34 @@ class Whole:
         return self.function()
 
 
-def _stats(desk: Desk) -> Found:
-    from jobtrail.api.routes.stats import read_now
-
-    with desk.store.read() as conn, time_limit(conn, desk.search_seconds):
-        return Found({"stats": _text(read_now(conn, desk), "now")})
+def _stats(context: ApiContext) -> Found:
+    return Found({"stats": _text(context.queries.statistics(), "now")})
 
 
-def _needs(desk: Desk) -> Found:
-    from jobtrail.api.routes.stats import read_needs
-
-    return Found({"needs": _text(read_needs(desk), "now")})
+def _needs(context: ApiContext) -> Found:
+    return Found({"needs": _text(context.queries.attention(), "now")})
 
 
-def _questions(desk: Desk) -> Found:
-    from jobtrail.api.routes.questions import read_inbox
-
-    with desk.store.read() as conn:
-        found = read_inbox(conn, desk.store.now(), limit=MOST_LINES)
+def _questions(context: ApiContext) -> Found:
+    found = context.queries.questions(limit=MOST_LINES)
     parts = {one.id: _text(one) for one in found.questions}
     return Found({**parts, "count": json.dumps(found.count)}, list(parts))
 
 
-def _schedules(desk: Desk) -> Found:
-    from jobtrail.api.routes.schedules import read_list
-
-    found = read_list(desk)
+def _schedules(context: ApiContext) -> Found:
+    found = context.queries.schedules()
     parts = {one.name: _text(one) for one in found.schedules}
     return Found({**parts, "rest": _text(found, "schedules", "now")}, list(parts))
 
 
-def _workers(desk: Desk) -> Found:
-    from jobtrail.api.routes.workers import read_queues, read_workers
-
-    with desk.store.read() as conn, time_limit(conn, desk.search_seconds):
-        now = desk.store.now()
-        workers, queues = read_workers(conn, now), read_queues(conn, desk, now)
-    # The age of a beat changes at every look; whoever shows it knows the beat and the time.
+def _workers(context: ApiContext) -> Found:
+    workers, queues = context.queries.workers(), context.queries.queues()
+    # The age of a beat changes at every read; the client knows the beat and the time.
     parts = {one.id: _text(one, "beat_age") for one in workers.workers}
     return Found({**parts, "queues": _text(queues, "now")}, list(parts))
 
 
-Topics = dict[str, "Callable[[Desk, Subscribe], Look]"]
+Topics = dict[str, "Callable[[ApiContext, Subscribe], Look]"]
 
 
 def topics() -> Topics:
@@ -244,17 +230,17 @@ def topics() -> Topics:
     return made
 
 
-def _whole(name: str, every: float, function: Callable[[Desk], Found]) -> Callable[[Desk, Subscribe], Look]:
-    return lambda desk, _said: Whole(name, every, lambda: function(desk))
+def _whole(name: str, every: float, function: Callable[[ApiContext], Found]) -> Callable[[ApiContext, Subscribe], Look]:
+    return lambda context, _said: Whole(name, every, lambda: function(context))
 
 
-def _jobs_look(desk: Desk, said: Subscribe) -> Look:
+def _jobs_look(context: ApiContext, said: Subscribe) -> Look:
     """Raises: InvalidFilter."""
     parse(said.filter)
-    return JobsLook(desk, said.filter, said.limit)
+    return JobsLook(context, said.filter, said.limit)
 
 
-def _job_look(desk: Desk, said: Subscribe) -> Look:
+def _job_look(context: ApiContext, said: Subscribe) -> Look:
     if said.job is None:
         raise InvalidOption("the topic job needs the id of one: job")
-    return JobLook(desk, whole(said.job, "job"))
+    return JobLook(context, whole(said.job, "job"))

@@ -12,13 +12,13 @@ from jobtrail.database.tables import submitters
 from jobtrail.job.items import Counts
 from jobtrail.job.masking import masked
 from jobtrail.queries import lineage as lineage_query
+from jobtrail.queries import questions as question_models
 from jobtrail.queries import timeline as timeline_query
 from jobtrail.queries.base import Model, error_line, masked_file_name, masked_text, parsed
 from jobtrail.queries.jobs.job_list import ItemCounts, JobLine, job_line
 from jobtrail.store import events, items, questions, runs, units
 
 from . import allowed_actions
-from . import questions as question_models
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -202,7 +202,7 @@ class JobWhole(JobLine, Lineage):
     timeline: list[Moved]
     attempts: list[Attempt]
     steps: list[Step]
-    questions: list[question_models.Question]
+    questions: list[question_models.QuestionDetail]
     submitted_by: Submitter | None
     actions: list[Action]
 
@@ -225,7 +225,7 @@ def read(conn: Connection, desk: Desk, row: JobRow, person: Person) -> JobWhole:
         timeline=[_line(one) for one in timeline_query.timeline(row, trail)],
         attempts=[_attempt(one) for one in timeline_query.attempts(row, trail)],
         steps=[_step(one) for one in runs.steps_of(conn, row.ledger)],
-        questions=[question_models.question(one, row, marked) for one in questions.of_job(conn, row.id)],
+        questions=[question_models.detail(one, row, marked) for one in questions.of_job(conn, row.id)],
         submitted_by=_submitter(conn, row.submitter),
         actions=[Action(**allowed_actions.as_json(one)) for one in allowed_actions.offers(stands, person)],
     )

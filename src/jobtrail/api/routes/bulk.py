@@ -8,8 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.models.units import Started
-from jobtrail.api.requests import AwareMoment, WithReason
+from jobtrail.api.requests import AwareMoment, StartedJob, WithReason
 from jobtrail.commands import bulk
 from jobtrail.messages import render
 from jobtrail.queries.base import ID, Model
@@ -78,16 +77,16 @@ def make(desk: Desk) -> APIRouter:
         operation_id="startBulk",
         summary="Do what was shown, by a tracked job",
         status_code=201,
-        responses={200: {"model": Started, "description": "It was started already."}, **also(409)},
-        description="The job works on those of the jobs that were shown which have not changed since. Started again with the "
+        responses={200: {"model": StartedJob, "description": "It was started already."}, **also(409)},
+        description="The job works on those of the jobs that were shown which have not changed since. StartedJob again with the "
         "same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what "
         "was shown is left to do.",
     )
     @needs("operator")
-    async def start(given: Start, who: Who, response: Response) -> Started:
+    async def start(given: Start, who: Who, response: Response) -> StartedJob:
         job = await _start(desk, given, who.actor)
         response.status_code = 201 if job.created else 200
-        return Started(job=job.id, created=job.created)
+        return StartedJob(job=job.id, created=job.created)
 
     return router
 

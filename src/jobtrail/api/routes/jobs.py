@@ -138,7 +138,7 @@ def _looking(router: APIRouter, desk: Desk) -> None:
     async def count_jobs(
         q: Annotated[str, Query(description="The filter grammar.", examples=["source:weather/*"])] = "",
     ) -> JobCounts:
-        return await desk.search(lambda conn: desk.fresh.read(("counts", q), lambda: _counts(conn, desk, q)))
+        return await desk.search(lambda conn: desk.cache.read(("counts", q), lambda: _counts(conn, desk, q)))
 
     @router.get(
         "/jobs/{job_id}",
@@ -174,7 +174,7 @@ def _page(conn: Connection, now: datetime, q: str, before: str | None, limit: in
 
 def _counts(conn: Connection, desk: Desk, q: str) -> JobCounts:
     now = desk.store.now()
-    found = desk.statuses(conn) if search.asks_for_all(q) else search.by_status(conn, q, now=now, cap=COUNT_CAP)
+    found = desk.queries.context.statuses(conn) if search.asks_for_all(q) else search.by_status(conn, q, now=now, cap=COUNT_CAP)
     whole = search.together(found.values(), COUNT_CAP)
     told = {status: CappedCount(number=one.number, more=one.more) for status, one in found.items()}
     return JobCounts(status=told, all=CappedCount(number=whole.number, more=whole.more), now=now)

@@ -15,27 +15,27 @@ from jobtrail.job.masking import masked
 from jobtrail.store import events
 
 if TYPE_CHECKING:
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
     from jobtrail.plugins.plugin import PluginRoute
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of all plug-ins."""
     router = routes("plugins")
-    for plugin, route in desk.jobs.plugins.routes():
-        _add(router, desk, plugin, route)
+    for plugin, route in context.jobs.plugins.routes():
+        _add(router, context, plugin, route)
     return router
 
 
-def _add(router: APIRouter, desk: Desk, plugin: str, route: PluginRoute) -> None:
+def _add(router: APIRouter, context: ApiContext, plugin: str, route: PluginRoute) -> None:
     @needs(route.role)
     async def answer(request: Request) -> Response:
         if route.method != "GET":
-            await desk.call(_record, desk, person_of(request).actor, f"{route.method} {request.scope['path']}")
+            await context.call(_record, context, person_of(request).actor, f"{route.method} {request.scope['path']}")
         if inspect.iscoroutinefunction(route.function):
-            found = await route.function(desk.jobs, **request.path_params)
+            found = await route.function(context.jobs, **request.path_params)
         else:
-            found = await desk.call(route.function, desk.jobs, **request.path_params)
+            found = await context.call(route.function, context.jobs, **request.path_params)
         return _answer(found)
 
     words = route.path.replace("/", " ").replace("{", "").replace("}", "").split()
@@ -47,9 +47,9 @@ def _add(router: APIRouter, desk: Desk, plugin: str, route: PluginRoute) -> None
     )  # fmt: skip
 
 
-def _record(desk: Desk, actor: str, target: str) -> None:
+def _record(context: ApiContext, actor: str, target: str) -> None:
     said: dict[str, Any] = {"actor": actor, "name": "plugin_called", "target": target[:500]}
-    desk.store.write(lambda conn: events.record_action(conn, desk.store.dialect, desk.store.now(), **said))
+    context.store.write(lambda conn: events.record_action(conn, context.store.dialect, context.store.now(), **said))
 
 
 def _answer(found: Any) -> Response:

@@ -1,4 +1,4 @@
-"""Questions over the network: the inbox, one question with its form, and answering it."""
+"""Questions over the network: the open ones, one with its form, and answering it."""
 
 from __future__ import annotations
 
@@ -9,45 +9,48 @@ from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.ids import whole
-from jobtrail.api.models import questions as question_models
 from jobtrail.api.requests import WithReason
 from jobtrail.commands import answers
-from jobtrail.errors import AnswerRefused, NotFound
+from jobtrail.errors import AnswerRefused
 from jobtrail.job.masking import left_masked, restored
-from jobtrail.messages import Message
-from jobtrail.queries.base import parsed
-from jobtrail.store import jobs, questions
+from jobtrail.queries import questions
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sqlalchemy import Connection
-
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
 
-class Answer(WithReason):
+class GivenAnswer(WithReason):
     """An answer: what the form gave, or for a mapping the name of a column for each field."""
 
     value: Any = Field(examples=[{"date": "Flight Date"}])
     remember: bool | None = Field(None, description="Keep it for the task and source; default: as the question says.")
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("questions")
+    queries = context.queries
 
     @router.get("/questions", operation_id="listQuestions", summary="Open questions, the nearest deadline first")
     @needs("viewer")
-    async def inbox(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> question_models.Inbox:
-        return await desk.read(read_inbox, desk.store.now(), limit=limit)
+    async def inbox(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> questions.QuestionList:
+        return await context.call(queries.questions, limit=limit)
+
+    @router.get(
+        "/questions/remembered",
+        operation_id="listRememberedAnswers",
+        summary="Answers that are kept for a task and source",
+    )
+    @needs("viewer")
+    async def remembered(limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> questions.RememberedAnswers:
+        return await context.call(queries.remembered_answers, limit=limit)
 
     @router.get(
         "/questions/{question}", operation_id="showQuestion", summary="One question with its form", responses=also(404)
     )
     @needs("viewer")
-    async def one(question: str) -> question_models.Question:
-        return await desk.read(_one, desk, whole(question, "question"))
+    async def one(question: str) -> questions.QuestionDetail:
+        return await context.call(queries.question, whole(question, "question"))
 
     @router.post(
         "/questions/{question}/answer",
@@ -58,37 +61,18 @@ def make(desk: Desk) -> APIRouter:
         "else has answered (`actor`, `at`), 410 where nobody waits for it any more. The same answer again is no error.",
     )
     @needs("operator")
-    async def answer(question: str, given: Answer, who: Who) -> question_models.Question:
-        return await desk.call(_answer, desk, whole(question, "question"), given, who.actor)
+    async def answer(question: str, given: GivenAnswer, who: Who) -> questions.QuestionDetail:
+        return await context.call(_answer, context, whole(question, "question"), given, who.actor)
 
     return router
 
 
-def read_inbox(conn: Connection, now: datetime, *, limit: int = 100) -> question_models.Inbox:
-    """The inbox, and how many are open in all."""
-    found = questions.list_open(conn, limit=limit)
-    count = len(found) if len(found) < limit else questions.count_open(conn)
-    return question_models.Inbox(questions=[question_models.line(*one) for one in found], count=count, now=now)
-
-
-def _one(conn: Connection, desk: Desk, question: str) -> question_models.Question:
-    row = questions.get(conn, question)
-    job = None if row is None else jobs.get(conn, row.job_id)
-    if row is None or job is None:
-        message = Message("commands.no-question", question=question)
-        raise NotFound(message)
-    return question_models.question(row, job, desk.marked(job.task))
-
-
-def _answer(desk: Desk, question: str, given: Answer, actor: str) -> question_models.Question:
-    desk.jobs.service.make_ready()
-    with desk.store.read() as conn:
-        row = questions.get(conn, question)
-    kept = parsed(row.default) if row is not None else None
+def _answer(context: ApiContext, question: str, given: GivenAnswer, actor: str) -> questions.QuestionDetail:
+    context.jobs.service.make_ready()
+    kept = answers.default_of(context.store, question)
     value = restored(given.value, kept)
     path = left_masked(value, kept)
     if path is not None:
         raise AnswerRefused({path: "is masked: say what it is"})
-    answers.answer(desk.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
-    with desk.store.read() as conn:
-        return _one(conn, desk, question)
+    answers.answer(context.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
+    return context.queries.question(question)

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.models import schedules as schedule_models
-from jobtrail.api.models.units import Started
-from jobtrail.api.requests import AwareMoment, WithReason
-from jobtrail.errors import InvalidArguments, InvalidSchedule
+from jobtrail.api.requests import AwareMoment, StartedJob, WithReason
+from jobtrail.errors import InvalidArguments
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.queries import schedules
 from jobtrail.queries.base import Model
-from jobtrail.schedules.rules.rules import parse_rule
-from jobtrail.schedules.rules.wording import LANGUAGES, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from jobtrail.api.context import ApiContext
 
-    from jobtrail.api.context import Desk
-    from jobtrail.schedules.rules.rules import Rule
-
-TIMES, SLOTS, TRAIL = 20, 50, 50
+TIMES = schedules.TIMES
 Name = Annotated[str, Path(max_length=200, description="The schedule's name.", examples=["sync_weather"])]
 
 
-class Pause(WithReason):
+class PauseRequest(WithReason):
     """A pause, perhaps with an end."""
 
     until: AwareMoment | None = Field(None, description="It goes on by itself then; a moment with its offset.")
 
 
-class RuleOf(Model):
+class RuleText(Model):
     """A rule of time."""
 
     rule: str = Field(
@@ -44,8 +36,8 @@ class RuleOf(Model):
     tz: str | None = Field(None, max_length=100, examples=["Europe/Moscow"], description="Its zone; default UTC.")
 
 
-class Words(WithReason):
-    """The words of a schedule; what is left out is as by default, or stays as it is."""
+class ScheduleOptions(WithReason):
+    """The options of a schedule; what is left out is as by default, or stays as it is."""
 
     tz: str | None = Field(None, max_length=100)
     args: dict[str, Any] | None = None
@@ -66,11 +58,11 @@ class Words(WithReason):
     if_done: str | None = Field(None, examples=["run"])
 
     def given(self) -> dict[str, Any]:
-        """What was said, null among it."""
+        """What was given, nulls included."""
         return self.model_dump(include=self.model_fields_set - {"name", "task", "reason"})
 
 
-class NewSchedule(Words):
+class NewSchedule(ScheduleOptions):
     """A schedule to be added."""
 
     name: str = Field(max_length=200, examples=["nightly"])
@@ -78,40 +70,44 @@ class NewSchedule(Words):
     rule: str = Field(max_length=500, examples=["0 3 * * *"])
 
 
-class Changes(Words):
+class ScheduleEdit(ScheduleOptions):
     """What is to change."""
 
     rule: str | None = Field(None, max_length=500, examples=["0 4 * * *"])
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("schedules")
-    _looking(router, desk)
-    _steering(router, desk)
-    _changing(router, desk)
+    _looking(router, context)
+    _steering(router, context)
+    _changing(router, context)
     return router
 
 
-def _looking(router: APIRouter, desk: Desk) -> None:
+def _looking(router: APIRouter, context: ApiContext) -> None:
     @router.get("/schedules", operation_id="listSchedules", summary="All schedules, by name")
     @needs("viewer")
-    async def every() -> schedule_models.ScheduleList:
-        return await desk.call(read_list, desk)
+    async def every() -> schedules.ScheduleList:
+        return await context.call(context.queries.schedules)
 
-    @router.get("/missed", operation_id="listMissed", summary="Planned times that did not run, and why")
+    @router.get(
+        "/missed", operation_id="listMissed", summary="Planned times that did not run, and why", responses=also(404)
+    )
     @needs("viewer")
     async def missed(
-        since: AwareMoment | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
-    ) -> schedule_models.Missed:
-        return await desk.call(_missed, desk, since, limit)
+        since: AwareMoment | None = None,
+        name: Annotated[str | None, Query(max_length=200, description="Of one schedule.", examples=["sync_weather"])] = None,
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> schedules.MissedSlots:
+        return await context.call(context.queries.missed, name, since=since, limit=limit)
 
     @router.post(
         "/schedules/preview", operation_id="previewRule", summary="What a rule of time means, and its next times"
     )
     @needs("viewer")
-    async def preview(asked: RuleOf) -> schedule_models.RuleShape:
-        return await desk.call(_preview, desk, asked)
+    async def preview(asked: RuleText) -> schedules.RulePreview:
+        return await context.call(context.queries.preview_rule, asked.rule, asked.tz)
 
     @router.get(
         "/schedules/{name:path}",
@@ -120,12 +116,12 @@ def _looking(router: APIRouter, desk: Desk) -> None:
         responses=also(404),
     )
     @needs("viewer")
-    async def one(name: Name, times: Annotated[int, Query(ge=0, le=200)] = TIMES) -> schedule_models.ScheduleShape:
-        return await desk.call(_show, desk, name, times)
+    async def one(name: Name, times: Annotated[int, Query(ge=0, le=200)] = TIMES) -> schedules.ScheduleDetail:
+        return await context.call(context.queries.schedule, name, times=times)
 
 
-def _steering(router: APIRouter, desk: Desk) -> None:
-    schedules = desk.jobs.schedules
+def _steering(router: APIRouter, context: ApiContext) -> None:
+    steering = context.jobs.schedules
 
     @router.post(
         "/schedules/{name:path}/pause",
@@ -134,9 +130,9 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409),
     )
     @needs("operator")
-    async def pause(name: Name, said: Pause, who: Who) -> schedule_models.ScheduleShape:
-        await desk.call(schedules.pause, name, until=said.until, reason=said.reason, actor=who.actor)
-        return await desk.call(_show, desk, name, TIMES)
+    async def pause(name: Name, said: PauseRequest, who: Who) -> schedules.ScheduleDetail:
+        await context.call(steering.pause, name, until=said.until, reason=said.reason, actor=who.actor)
+        return await context.call(context.queries.schedule, name)
 
     @router.post(
         "/schedules/{name:path}/resume",
@@ -145,9 +141,9 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409),
     )
     @needs("operator")
-    async def resume(name: Name, said: WithReason, who: Who) -> schedule_models.ScheduleShape:
-        await desk.call(schedules.resume, name, reason=said.reason, actor=who.actor)
-        return await desk.call(_show, desk, name, TIMES)
+    async def resume(name: Name, said: WithReason, who: Who) -> schedules.ScheduleDetail:
+        await context.call(steering.resume, name, reason=said.reason, actor=who.actor)
+        return await context.call(context.queries.schedule, name)
 
     @router.post(
         "/schedules/{name:path}/run-now",
@@ -157,35 +153,35 @@ def _steering(router: APIRouter, desk: Desk) -> None:
         responses=also(404, 409),
     )
     @needs("operator")
-    async def run_now(name: Name, said: WithReason, who: Who) -> Started:
-        job = await desk.call(schedules.run_now, name, reason=said.reason, actor=who.actor)
-        return Started(job=job.id, created=True)
+    async def run_now(name: Name, said: WithReason, who: Who) -> StartedJob:
+        job = await context.call(steering.run_now, name, reason=said.reason, actor=who.actor)
+        return StartedJob(job=job.id, created=True)
 
 
-def _changing(router: APIRouter, desk: Desk) -> None:
-    schedules = desk.jobs.schedules
+def _changing(router: APIRouter, context: ApiContext) -> None:
+    steering = context.jobs.schedules
 
     @router.post(
         "/schedules", operation_id="addSchedule", summary="Add a schedule", status_code=201, responses=also(409)
     )
     @needs("admin")
-    async def add(new: NewSchedule, who: Who) -> schedule_models.ScheduleShape:
+    async def add(new: NewSchedule, who: Who) -> schedules.ScheduleDetail:
         said = {name: value for name, value in new.given().items() if value is not None or name == "grace"}
-        _understood(new.rule, new.tz)
+        schedules.read_rule(new.rule, new.tz)
         path = left_masked(said.get("args"), path="$.args")
         if path is not None:
             message = f"{path} is masked: say what it is"
             raise InvalidArguments(message, path)
-        await desk.call(schedules.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
-        return await desk.call(_show, desk, new.name, TIMES)
+        await context.call(steering.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
+        return await context.call(context.queries.schedule, new.name)
 
     @router.patch(
         "/schedules/{name:path}", operation_id="editSchedule", summary="Change words of a schedule", responses=also(404)
     )
     @needs("admin")
-    async def edit(name: Name, changes: Changes, who: Who) -> schedule_models.ScheduleShape:
-        await desk.call(_edit, desk, name, changes, who.actor)
-        return await desk.call(_show, desk, name, TIMES)
+    async def edit(name: Name, changes: ScheduleEdit, who: Who) -> schedules.ScheduleDetail:
+        await context.call(_edit, context, name, changes, who.actor)
+        return await context.call(context.queries.schedule, name)
 
     @router.post(
         "/schedules/{name:path}/take-code",
@@ -194,9 +190,9 @@ def _changing(router: APIRouter, desk: Desk) -> None:
         responses=also(404),
     )
     @needs("admin")
-    async def take_code(name: Name, said: WithReason, who: Who) -> schedule_models.ScheduleShape:
-        await desk.call(schedules.take_code, name, reason=said.reason, actor=who.actor)
-        return await desk.call(_show, desk, name, TIMES)
+    async def take_code(name: Name, said: WithReason, who: Who) -> schedules.ScheduleDetail:
+        await context.call(steering.take_code, name, reason=said.reason, actor=who.actor)
+        return await context.call(context.queries.schedule, name)
 
     @router.delete(
         "/schedules/{name:path}",
@@ -207,69 +203,16 @@ def _changing(router: APIRouter, desk: Desk) -> None:
     )
     @needs("admin")
     async def remove(name: Name, who: Who, reason: Annotated[str | None, Query(max_length=500)] = None) -> None:
-        await desk.call(schedules.remove, name, reason=reason, actor=who.actor)
+        await context.call(steering.remove, name, reason=reason, actor=who.actor)
 
 
-def read_list(desk: Desk) -> schedule_models.ScheduleList:
-    """All schedules."""
-    found = desk.jobs.schedules
-    return schedule_models.ScheduleList(
-        schedules=[schedule_models.line(one) for one in found.list()], declared_only=list(found.declared_only()),
-        leaders=found.leaders(), now=desk.store.now(),
-    )  # fmt: skip
-
-
-def _show(desk: Desk, name: str, times: int) -> schedule_models.ScheduleShape:
-    found = desk.jobs.schedules
-    one = found.get(name)
-    return schedule_models.schedule(
-        one, desk.marked(one.task), one.next(times, desk.store.now()), found.slots(name, limit=SLOTS),
-        found.events(name)[-TRAIL:],
-    )  # fmt: skip
-
-
-def _missed(desk: Desk, since: datetime | None, limit: int) -> schedule_models.Missed:
-    found = desk.jobs.schedules
-    zones = {one.name: one.zone for one in found.list()}
-    slots = [
-        schedule_models.missed(name, slot, zones.get(name, "UTC"))
-        for name, slot in found.missed(since=since, limit=limit)
-    ]
-    return schedule_models.Missed(slots=slots)
-
-
-def _preview(desk: Desk, asked: RuleOf) -> schedule_models.RuleShape:
-    rule, now = _understood(asked.rule, asked.tz), desk.store.now()
-    times = islice(_times(rule.anchored(now), now), TIMES)
-    return schedule_models.RuleShape(
-        words={language: words(rule, language) for language in LANGUAGES}, zone=rule.zone,
-        following=[schedule_models.moment(at, rule.zone) for at in times],
-    )  # fmt: skip
-
-
-def _understood(text: str, tz: str | None) -> Rule:
-    """Raises: InvalidSchedule."""
-    try:
-        return parse_rule(text, tz)
-    except OverflowError:
-        message = f"the rule '{text[:100]}' names a moment that no clock shows"
-        raise InvalidSchedule(message) from None
-
-
-def _times(rule: Rule, now: datetime) -> Iterator[datetime]:
-    at = rule.next_after(now)
-    while at is not None:
-        yield at
-        at = rule.next_after(at)
-
-
-def _edit(desk: Desk, name: str, changes: Changes, actor: str) -> None:
-    found = desk.jobs.schedules
+def _edit(context: ApiContext, name: str, changes: ScheduleEdit, actor: str) -> None:
+    found = context.jobs.schedules
     one = found.get(name)
     said = changes.given()
     if said.get("rule") is not None:
         said["tz"] = said.get("tz") or one.zone
-        _understood(said["rule"], said["tz"])
+        schedules.read_rule(said["rule"], said["tz"])
     if said.get("labels") is not None and one.definition is not None:
         said["labels"] = restored(said["labels"], dict(one.definition.labels))
     for word in ("rule", "tz", "args", "labels"):

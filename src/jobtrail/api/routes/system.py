@@ -14,12 +14,11 @@ from jobtrail.api.problems import Problem
 from jobtrail.errors import StoreError
 from jobtrail.messages import Message
 from jobtrail.queries.base import Model
+from jobtrail.queries.monitoring import health
 from jobtrail.store import workers
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,19 +46,19 @@ class Ready(Model):
     ready: bool
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = APIRouter(tags=["system"], responses=also(422))
-    _who(router, desk)
-    _health(router, desk)
+    _who(router, context)
+    _health(router, context)
     return router
 
 
-def _who(router: APIRouter, desk: Desk) -> None:
+def _who(router: APIRouter, context: ApiContext) -> None:
     @router.get("/api/me", operation_id="me", summary="Who asks")
     @needs(ANYONE)
     async def me(request: Request) -> Me:
-        return _me(request, desk)
+        return _me(request, context)
 
     @router.post(
         "/api/login",
@@ -69,18 +68,18 @@ def _who(router: APIRouter, desk: Desk) -> None:
     )
     @needs(ANYONE)
     async def login(request: Request, response: Response, credentials: Credentials) -> Me:
-        address = desk.access.address(request.scope)
-        desk.attempts.check(address)
-        found = await desk.call(sessions.find_token, desk.store, credentials.token) if desk.access.tokens else None
+        address = context.access.address(request.scope)
+        context.logins.attempts.check(address)
+        found = await context.logins.token(credentials.token) if context.access.tokens else None
         if found is None:
-            desk.attempts.failed(address)
+            context.logins.attempts.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"))
-        cookie = await desk.call(sessions.begin_session, desk.store, desk.secret, found)
+        cookie = await context.logins.begin(found)
         response.set_cookie(
             sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",
-            secure=_is_https(request, desk),
+            secure=_is_https(request, context),
         )  # fmt: skip
-        return Me(name=found.name, role=found.role, how="session", login=_ways(desk), version=workers.our_version())
+        return Me(name=found.name, role=found.role, how="session", login=_ways(context), version=workers.our_version())
 
     @router.post(
         "/api/logout",
@@ -94,16 +93,16 @@ def _who(router: APIRouter, desk: Desk) -> None:
         response.delete_cookie(sessions.COOKIE, path=_home(request), httponly=True, samesite="strict")
 
 
-def _me(request: Request, desk: Desk) -> Me:
+def _me(request: Request, context: ApiContext) -> Me:
     person = request.scope.get("jobtrail.person")
     known: dict[str, Any] = {"name": None, "role": None, "how": None}
     if person is not None:
         known = {"name": person.name, "role": person.role, "how": person.how}
-    return Me(**known, login=_ways(desk), version=workers.our_version())
+    return Me(**known, login=_ways(context), version=workers.our_version())
 
 
-def _ways(desk: Desk) -> list[str]:
-    access = desk.access
+def _ways(context: ApiContext) -> list[str]:
+    access = context.access
     ways = {"host": access.login is not None, "proxy": access.proxy_header is not None, "token": access.tokens}
     return [name for name, there in ways.items() if there]
 
@@ -112,13 +111,13 @@ def _home(request: Request) -> str:
     return f"{request.scope.get('root_path', '').rstrip('/')}/"
 
 
-def _is_https(request: Request, desk: Desk) -> bool:
-    if desk.access.trusts(request.scope):
+def _is_https(request: Request, context: ApiContext) -> bool:
+    if context.access.trusts(request.scope):
         return request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
     return request.url.scheme == "https"
 
 
-def _health(router: APIRouter, desk: Desk) -> None:
+def _health(router: APIRouter, context: ApiContext) -> None:
     @router.get(
         "/healthz", operation_id="healthz", summary="Does this process answer?", response_class=PlainTextResponse
     )
@@ -132,7 +131,7 @@ def _health(router: APIRouter, desk: Desk) -> None:
     @under_any_name
     async def readyz() -> Ready:
         try:
-            await desk.read(_look)
+            await context.read(health.ping)
         except StoreError as error:
             raise Problem(503, "not-ready", Message("api.database-away"), ready=False) from error
         return Ready(ready=True)
@@ -146,8 +145,4 @@ def _health(router: APIRouter, desk: Desk) -> None:
     )
     @needs("viewer")
     async def metrics() -> Response:
-        return PlainTextResponse(await desk.call(lambda: desk.jobs.metrics().text()), media_type=PROMETHEUS)
-
-
-def _look(conn: Connection) -> None:
-    conn.exec_driver_sql("SELECT 1")
+        return PlainTextResponse(await context.call(lambda: context.jobs.metrics().text()), media_type=PROMETHEUS)

@@ -15,7 +15,7 @@ from jobtrail.queries.base import Model
 from jobtrail.store import events
 
 if TYPE_CHECKING:
-    from jobtrail.api.context import Desk
+    from jobtrail.api.context import ApiContext
 
 PIECE = 1 << 20  # bytes gathered before they are written
 
@@ -29,7 +29,7 @@ class Uploaded(Model):
     sha256: str
 
 
-def make(desk: Desk) -> APIRouter:
+def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("files")
 
@@ -54,24 +54,24 @@ def make(desk: Desk) -> APIRouter:
         who: Who,
         name: Annotated[str, Query(min_length=1, max_length=1000, description="Its name.", examples=["planes.csv"])],
     ) -> Uploaded:
-        return await _receive(desk, request, name, who.actor)
+        return await _receive(context, request, name, who.actor)
 
     return router
 
 
-async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploaded:
-    settings = desk.jobs.settings
-    folder = await desk.call(uploads.folder_of, settings, desk.store)
-    incoming = await desk.call(_begin, folder, name, settings.upload_limit)
+async def _receive(context: ApiContext, request: Request, name: str, actor: str) -> Uploaded:
+    settings = context.jobs.settings
+    folder = await context.call(uploads.folder_of, settings, context.store)
+    incoming = await context.call(_begin, folder, name, settings.upload_limit)
     try:
         gathered = bytearray()
         async for data in request.stream():
             gathered += data
             if len(gathered) >= PIECE:
-                await desk.call(incoming.write, bytes(gathered))
+                await context.call(incoming.write, bytes(gathered))
                 gathered.clear()
-        await desk.call(incoming.write, bytes(gathered))
-        found = await desk.call(incoming.finish)
+        await context.call(incoming.write, bytes(gathered))
+        found = await context.call(incoming.finish)
     except OSError as error:
         incoming.abandon()
         message = f"the file could not be kept: {error.strerror or error}"
@@ -79,7 +79,7 @@ async def _receive(desk: Desk, request: Request, name: str, actor: str) -> Uploa
     except BaseException:  # also a client that has gone
         incoming.abandon()
         raise
-    await desk.call(_record, desk, found, actor)
+    await context.call(_record, context, found, actor)
     return Uploaded(upload=found.id, name=found.file.name, size=found.file.size, sha256=found.file.sha256)
 
 
@@ -91,8 +91,8 @@ def _begin(folder: Path, name: str, limit: int) -> uploads.Incoming:
         raise Problem(507, "not-kept", message) from error
 
 
-def _record(desk: Desk, found: uploads.Upload, actor: str) -> None:
+def _record(context: ApiContext, found: uploads.Upload, actor: str) -> None:
     file = found.file
     detail = {"name": file.name, "size": file.size, "sha256": file.sha256}
     said: dict[str, Any] = {"actor": actor, "name": "file_uploaded", "target": found.id, "detail": detail}
-    desk.store.write(lambda conn: events.record_action(conn, desk.store.dialect, desk.store.now(), **said))
+    context.store.write(lambda conn: events.record_action(conn, context.store.dialect, context.store.now(), **said))

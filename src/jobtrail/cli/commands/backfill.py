@@ -10,15 +10,15 @@ from jobtrail.cli.command import STEERING, command
 from jobtrail.cli.session import Session
 from jobtrail.commands.job_fields import stored_row
 
-from .coverage import SIGNS
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
 if TYPE_CHECKING:
+    from jobtrail import JobTrail
     from jobtrail.commands.job_handle import Job
+    from jobtrail.queries.units import BackfillPreview
     from jobtrail.schedules.backfill.backfill import BackfillPlan
 
 SHOWN = 12
-LIKE = {"complete": "success", "failed": "error", "active": "running"}
 WAYS = {"submit": "submitted", "full": "run again in full", "failed_items": "failed items again", "resume": "resumed"}
 
 
@@ -67,14 +67,14 @@ def backfill(
         show_plan(session, plan, parallel)
     if dry_run or not plan.chosen:
         if session.as_json:
-            session.json(plan_json(plan, parallel) | {"job": None})
+            session.json(_preview(jobs, plan))
         return 0
     job = jobs.backfill(plan, parallel=parallel, actor=actor_or_me(actor), reason=reason)
     words = "submitted" if job.created else "is under way already"
     if not session.as_json:
         session.say("")
         return answer_with(session, jobs, job, words, wait=wait)
-    return _answer_as_json(session, plan_json(plan, parallel), job, wait=wait)
+    return _answer_as_json(session, _preview(jobs, plan).model_dump(mode="json"), job, wait=wait)
 
 
 def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: bool) -> int:
@@ -86,19 +86,10 @@ def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: b
     return 0 if not wait or row.status.value in GOOD else 1
 
 
-def plan_json(plan: BackfillPlan, parallel: int) -> dict[str, Any]:
-    """A plan for programs: what is in which state, and the units that are run, in their order."""
-    said = plan.selection
-    return {
-        "task": said.task, "first": said.first, "last": said.last, "step": said.step, "only": list(said.only),
-        "order": said.order, "parallel": parallel, "counts": plan.counts, "ways": plan.ways,
-        "sources": [{"source": source, **counts} for source, counts in plan.counts_by_source.items()],
-        "new_sources": list(plan.new_sources),
-        "chosen": [
-            {"source": one.source, "period": one.period.text, "state": one.state, "way": one.way, "job": one.job}
-            for one in plan.chosen
-        ],
-    }  # fmt: skip
+def _preview(jobs: JobTrail, plan: BackfillPlan) -> BackfillPreview:
+    from jobtrail.queries.units import backfill_preview
+
+    return backfill_preview(plan, jobs.queries.context.marked(plan.selection.task))
 
 
 # -- for people --------------------------------------------------------------------------------------
@@ -169,8 +160,12 @@ def _show_units(session: Session, plan: BackfillPlan) -> None:
 
 
 def _sign(state: str) -> str:
-    return SIGNS[LIKE.get(state, state)][0]
+    from jobtrail.cli.rendering.coverage_grid import SIGNS
+
+    return SIGNS[state][0]
 
 
 def _style(state: str) -> str:
-    return SIGNS[LIKE.get(state, state)][1]
+    from jobtrail.cli.rendering.coverage_grid import SIGNS
+
+    return SIGNS[state][1]

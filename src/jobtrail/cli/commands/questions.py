@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from jobtrail import JobTrail
     from jobtrail.job.questions.question import Field, Question
+    from jobtrail.queries.questions import QuestionDetail, QuestionList
     from jobtrail.store.questions import QuestionRow
 
 EXAMPLES = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
@@ -62,43 +63,31 @@ def list_questions(
 
 
 def _list_open(session: Session, jobs: JobTrail, limit: int) -> None:
-    from jobtrail.cli.rendering.views import file_name, question_json
-    from jobtrail.store import questions
-
-    jobs.service.make_readable()
-    now = jobs.store.now()
-    with jobs.store.read() as conn:
-        found = questions.list_open(conn, limit=limit)
-        total = questions.count_open(conn)
+    found = jobs.queries.questions(limit=limit)
     if session.as_json:
-        told = [
-            {**question_json(row, _marked(jobs, about.task)), "task": about.task, "source": about.source,
-             "period": about.period, "file": file_name(about.file)}
-            for row, about in found
-        ]  # fmt: skip
-        session.json({"questions": told, "count": total})
-    elif not found:
+        session.json(found)
+    elif not found.questions:
         session.say(("nothing waits for an answer", "dim"))
     else:
-        _print_open(session, found, now)
-        session.say((f"showing {len(found):,} of {total:,} · answer one with: jobtrail answer ID", "dim"))
+        _print_open(session, found)
+        shown = f"showing {len(found.questions):,} of {found.count:,}"
+        session.say((f"{shown} · answer one with: jobtrail answer ID", "dim"))
 
 
-def _print_open(session: Session, found: list[tuple[QuestionRow, Any]], now: datetime) -> None:
+def _print_open(session: Session, found: QuestionList) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.text import short, tail
-    from jobtrail.cli.rendering.views import deadline, file_name
+    from jobtrail.cli.rendering.text import deadline, short, tail
 
     table = plain_table("job", "deadline", "task", "source", "period/file", "name", "question", rest="question")
-    for row, about in found:
-        until = deadline(row, now) + (", then default" if row.default is not None and row.expires_at else "")
-        urgent = row.expires_at is not None and (row.expires_at - now).total_seconds() < 3600
-        what = about.period or file_name(about.file) or ""
+    for one in found.questions:
+        until = deadline(one.expires_at, found.now) + (", then default" if one.has_default and one.expires_at else "")
+        urgent = one.expires_at is not None and (one.expires_at - found.now).total_seconds() < 3600
+        cells = (one.task, one.source, one.period or one.file, one.name)
         table.add_row(
-            Text(tail(row.job_id)), Text(until, "yellow" if urgent else ""), Text(short(about.task, 40)),
-            Text(short(about.source, 40)), Text(short(what, 40)), Text(short(row.name, 40)), Text(short(row.text, 300)),
+            Text(tail(one.job)), Text(until, "yellow" if urgent else ""), *(Text(short(cell, 40)) for cell in cells),
+            Text(short(one.text, 300)),
         )  # fmt: skip
     table.show(session.console)
 
@@ -106,112 +95,91 @@ def _print_open(session: Session, found: list[tuple[QuestionRow, Any]], now: dat
 def _list_remembered(session: Session, jobs: JobTrail, limit: int) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import moment, short
-    from jobtrail.job.masking import masked
-    from jobtrail.store import questions
 
-    jobs.service.make_readable()
-    with jobs.store.read() as conn:
-        found = questions.list_remembered(conn, limit=limit)
-    told = [
-        {"task": row.task, "source": row.source or None, "name": row.name, "question": row.question, "actor": row.actor,
-         "answer": masked(json.loads(row.answer), _marked(jobs, row.task)), "at": row.at.isoformat()}
-        for row in found
-    ]  # fmt: skip
+    found = jobs.queries.remembered_answers(limit=limit)
     if session.as_json:
-        session.json({"remembered": told})
+        session.json(found)
         return
-    if not found:
+    if not found.remembered:
         session.say(("no answer is remembered", "dim"))
         return
-    table = plain_table("task", "source", "name", "answer", "by", "at", rest="answer")
-    for row, one in zip(found, told, strict=True):
-        answer = json.dumps(one["answer"], ensure_ascii=False)
-        at = moment(row.at, jobs.store.now())
-        table.add_row(*(short(cell, 300) for cell in (row.task, row.source, row.name, answer, row.actor, at)))
+    table, now = plain_table("task", "source", "name", "answer", "by", "at", rest="answer"), jobs.store.now()
+    for one in found.remembered:
+        answer = json.dumps(one.answer, ensure_ascii=False)
+        table.add_row(*(short(cell, 300) for cell in (one.task, one.source, one.name, answer, one.actor, moment(one.at, now))))
     table.show(session.console)
     session.say(("to have one asked again: jobtrail forget TASK --source SOURCE", "dim"))
 
 
 def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:
-    from jobtrail.cli.rendering.views import named, question_json
+    from jobtrail.cli.rendering.views import named
 
     job = jobs.get(given)
-    found = job.questions()
-    marked = _marked(jobs, job.task)
+    found = jobs.queries.questions_of_job(job.id)
     if session.as_json:
-        session.json({"questions": [question_json(row, marked) for row in found], "count": len(found)})
+        session.json(found)
         return
-    session.say((named(stored_row(job)), "bold"), "" if found else "  has asked nothing")
-    for row in found:
-        print_question(session, row, jobs.store.now(), marked)
+    session.say((named(stored_row(job)), "bold"), "" if found.questions else "  has asked nothing")
+    for one in found.questions:
+        print_question(session, one, jobs.store.now())
 
 
-def print_question(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
-    """A question as `show` and `questions --job` have it: what is asked and how to answer it, or what was answered."""
+def print_question(session: Session, question: QuestionDetail, now: datetime) -> None:
+    """Print a question: what is asked and how to answer it, or what was answered."""
     from jobtrail.cli.rendering.text import clean_lines
 
     session.say("")
-    session.say((row.name.strip(), "bold"), "  ", (row.state, "magenta" if row.state == "open" else "dim"))
-    for line in clean_lines(row.text).split("\n"):
+    session.say((question.name.strip(), "bold"), "  ", (question.state, "magenta" if question.state == "open" else "dim"))
+    for line in clean_lines(question.text).split("\n"):
         session.say(f"  {line}")
-    if row.state == "open":
-        _print_how_to_answer(session, row, now, marked)
+    if question.state == "open":
+        _print_how_to_answer(session, question, now)
     else:
-        _print_closed(session, row, now, marked)
+        _print_closed(session, question, now)
 
 
-def _print_closed(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
+def _print_closed(session: Session, question: QuestionDetail, now: datetime) -> None:
     from jobtrail.cli.rendering.text import clean, moment, short
-    from jobtrail.cli.rendering.views import answer_json
 
-    if row.answer is not None:
-        answer = json.dumps(answer_json(row, row.answer, marked), ensure_ascii=False)
-        session.say(("  answer  ", "dim"), short(answer, 1000))
-    who = f"{clean(row.actor or '')} at {moment(row.closed_at, now)} UTC"
-    session.say(("  by      ", "dim"), who, (f"  {short(row.reason, 200)}" if row.reason else "", "dim"))
+    if question.answer is not None:
+        session.say(("  answer  ", "dim"), short(json.dumps(question.answer, ensure_ascii=False), 1000))
+    who = f"{clean(question.actor or '')} at {moment(question.closed_at, now)} UTC"
+    session.say(("  by      ", "dim"), who, (f"  {short(question.reason, 200)}" if question.reason else "", "dim"))
 
 
-def _print_how_to_answer(session: Session, row: QuestionRow, now: datetime, marked: frozenset[str]) -> None:
+def _print_how_to_answer(session: Session, question: QuestionDetail, now: datetime) -> None:
     from jobtrail.cli.rendering.text import tail
 
-    session.say(("  until   ", "dim"), deadline_words(row, now, marked))
-    call = f"jobtrail answer {tail(row.job_id)}"
+    session.say(("  until   ", "dim"), deadline_words(question, now))
+    call = f"jobtrail answer {tail(question.job)}"
     session.say(("  answer  ", "dim"), call)
-    session.say(("  or      ", "dim"), f"{call} --with {shlex.quote(example(row))}")
+    session.say(("  or      ", "dim"), f"{call} --with {shlex.quote(example(question))}")
 
 
-def deadline_words(row: QuestionRow, now: datetime, marked: frozenset[str]) -> str:
-    """When the time for an answer is over, and what happens then."""
-    from jobtrail.cli.rendering.text import short
-    from jobtrail.cli.rendering.views import answer_json, deadline
+def deadline_words(question: QuestionDetail, now: datetime) -> str:
+    """Until when the question can be answered, and what happens then."""
+    from jobtrail.cli.rendering.text import deadline, short
 
-    if row.expires_at is None:
+    if question.expires_at is None:
         return "there is no deadline"
-    end = f"{row.expires_at:%Y-%m-%d %H:%M} UTC ({deadline(row, now)})"
-    if row.default is None:
+    end = f"{question.expires_at:%Y-%m-%d %H:%M} UTC ({deadline(question.expires_at, now)})"
+    if not question.has_default:
         return f"{end}; then the job fails"
-    default = json.dumps(answer_json(row, row.default, marked), ensure_ascii=False)
-    return f"{end}; then {short(default, 200)} is taken"
-
-
-def _marked(jobs: JobTrail, task: str) -> frozenset[str]:
-    found = jobs.tasks.find(task)
-    return found.secret if found else frozenset()
+    return f"{end}; then {short(json.dumps(question.default, ensure_ascii=False), 200)} is taken"
 
 
 # -- an example of an answer -------------------------------------------------------------------------
 
 
-def example(row: QuestionRow) -> str:
-    """An answer of the right form as JSON text: the proposal of a mapping, else defaults, first choices, stand-ins."""
+def example(question: QuestionDetail) -> str:
+    """An answer of the right form as JSON text: the proposal of a mapping, else defaults, first choices, placeholders."""
     from jobtrail.job.questions.question import UNSET, answer_of, fields_of
 
-    if row.kind == "mapping":
-        detail = json.loads(row.detail or "{}")
-        stand_in = {one["name"]: "…" if one["required"] else None for one in detail["targets"]}
-        found = {name: detail["proposal"].get(name) or other for name, other in stand_in.items()}
+    if question.mapping is not None:
+        proposal = question.mapping.proposal
+        found = {one.name: proposal.get(one.name) or ("…" if one.required else None) for one in question.mapping.targets}
         return json.dumps({name: column for name, column in found.items() if column}, ensure_ascii=False)
-    fields = fields_of(json.loads(row.schema))
+    fields = fields_of(question.form)
     values = [_stand_in(field) if field.required or len(fields) == 1 else UNSET for field in fields]
     return json.dumps(answer_of(fields, values), ensure_ascii=False)
 
@@ -308,14 +276,14 @@ def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
     refused = answers.refusal(row, jobs.store.now())
     if refused is not None:
         raise refused
+    question = jobs.queries.question(row.id)
     if not sys.stdin.isatty():
-        message = f"there is no terminal to ask at; give the answer, such as --with {shlex.quote(example(row))}"
+        message = f"there is no terminal to ask at; give the answer, such as --with {shlex.quote(example(question))}"
         raise UsageError(message)
-    job = jobs.get(row.job_id)
-    marked = _marked(jobs, job.task)
-    session.hint((named(stored_row(job)), "bold"), " asks ", (row.name.strip(), "bold"))
-    session.hint((deadline_words(row, jobs.store.now(), marked), "dim"))
-    return ask(session, row, marked)
+    job = stored_row(jobs.get(row.job_id))
+    session.hint((named(job), "bold"), " asks ", (row.name.strip(), "bold"))
+    session.hint((deadline_words(question, jobs.store.now()), "dim"))
+    return ask(session, row, jobs.queries.context.marked(job.task))
 
 
 # -- forget ------------------------------------------------------------------------------------------

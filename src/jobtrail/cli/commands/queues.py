@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,10 @@ from jobtrail.cli.session import Session
 from .submit import ActorOption, ReasonOption, actor_or_me
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
+
+    from jobtrail.queries.monitoring.queues import QueueLine
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)]
 
@@ -26,19 +28,16 @@ def add_to(cli: typer.Typer) -> None:
 
 def list_all(session: Session) -> None:
     """What waits and runs in each queue, and who has paused one."""
-    from jobtrail.queries import queues
-
     jobs = session.open()
-    jobs.service.make_readable()
-    with jobs.store.read() as conn:
-        now = jobs.store.now()
-        found = queues.overview(conn, now)
+    found = jobs.queries.queues()
     if session.as_json:
-        session.json([_json(one) for one in found])
-    elif found:
-        _print(session, found, now)
+        session.json(found)
+        return
+    shown = [one for one in found.queues if one.due or one.later or one.running or one.at is not None]
+    if shown:
+        _print(session, shown, found.now)
     else:
-        session.say("nothing waits, nothing runs, and no queue is paused")
+        session.say("no job waits or runs, and no queue was ever paused")
 
 
 def pause(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
@@ -62,13 +61,7 @@ def _set(session: Session, name: str, *, paused: bool, actor: str | None, reason
         session.say(f"the queue '{name}' {'is paused' if paused else 'goes on'}{'' if changed else ' already'}")
 
 
-def _json(one: Mapping[str, Any]) -> dict[str, Any]:
-    from jobtrail.cli.rendering.text import iso
-
-    return {**one, "oldest": iso(one["oldest"]), "at": iso(one["at"])}
-
-
-def _print(session: Session, found: list[dict[str, Any]], now: datetime) -> None:
+def _print(session: Session, found: list[QueueLine], now: datetime) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
@@ -76,11 +69,11 @@ def _print(session: Session, found: list[dict[str, Any]], now: datetime) -> None
 
     table = plain_table("queue", "due", "later", "running", "oldest", "state", right=("due", "later", "running"), rest="state")
     for one in found:
-        waits = "" if one["oldest"] is None else f"{span(now - one['oldest'])}"
-        why = f": {clean(one['reason'])}" if one["reason"] else ""
-        state = f"paused by {clean(one['actor'] or '')}{why}" if one["paused"] else ""
+        waits = "" if one.oldest is None else span(now - one.oldest)
+        why = f": {clean(one.reason)}" if one.reason else ""
+        state = f"paused by {clean(one.actor or '')}{why}" if one.paused else ""
         table.add_row(
-            Text(short(one["name"], 40)), f"{one['due']:,}", f"{one['later']:,}", f"{one['running']:,}", waits,
+            Text(short(one.name, 40)), f"{one.due:,}", f"{one.later:,}", f"{one.running:,}", waits,
             Text(state, "yellow"),
         )  # fmt: skip
     table.show(session.console)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jobtrail import JobTrail
-    from jobtrail.schedules.view import Schedule
+    from jobtrail.queries.schedules import ScheduleList
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.", show_default=False)]
 CountOption = Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="How many.")]
@@ -58,67 +58,60 @@ def add_to(cli: typer.Typer) -> None:
 
 def list_all(session: Session) -> None:
     """All schedules, with their next times in their own zones."""
-    from jobtrail.cli.rendering.schedule_views import marks, schedule_json, schedule_table
+    from jobtrail.cli.rendering.schedule_views import schedule_table
 
     jobs = session.open()
-    found = jobs.schedules.list()
+    found = jobs.queries.schedules()
     if session.as_json:
-        session.json([schedule_json(one, marks(jobs, one)) for one in found])
+        session.json(found)
         return
-    if found:
-        schedule_table(found, jobs.store.now()).show(session.console)
+    if found.schedules:
+        schedule_table(found).show(session.console)
     else:
         session.say("there are no schedules")
-    waiting = jobs.schedules.declared_only()
-    if waiting:
-        session.hint((f"declared and not stored before a worker starts: {', '.join(waiting)}", "dim"))
-    if found:
-        _tell_leaders(session, jobs)
+    if found.declared_only:
+        names = ", ".join(found.declared_only)
+        session.hint((f"declared and not stored before a worker starts: {names}", "dim"))
+    if found.schedules:
+        _print_leaders(session, jobs, found)
 
 
-def _tell_leaders(session: Session, jobs: JobTrail) -> None:
+def _print_leaders(session: Session, jobs: JobTrail, found: ScheduleList) -> None:
     """Which process makes the jobs now."""
     from jobtrail.cli.rendering.text import clean, tail
-    from jobtrail.store import workers
 
-    leaders = set(jobs.schedules.leaders().values())
+    leaders = sorted(set(found.leaders.values()))
     if not leaders:
         session.hint(("no worker runs that would make their jobs", "yellow"))
         return
-    with jobs.store.read() as conn:
-        known = {one["id"]: f" (process {one['pid']} on {one['host']})" for one in workers.everyone(conn)}
-    told = ", ".join(f"worker …{tail(one)}{known.get(one, '')}" for one in sorted(leaders))
-    session.hint((clean(f"their jobs are made by {told}"), "dim"))
+    known = {one.id: f" (process {one.pid} on {one.host})" for one in jobs.queries.workers(limit=500).workers}
+    shown = ", ".join(f"worker …{tail(one)}{known.get(one, '')}" for one in leaders)
+    session.hint((clean(f"their jobs are made by {shown}"), "dim"))
 
 
 def show(session: Session, name: NameArgument) -> None:
     """Everything about one schedule."""
-    from jobtrail.cli.rendering.schedule_views import marks, schedule_json, show_one
+    from jobtrail.cli.rendering.schedule_views import show_one
 
-    jobs = session.open()
-    found = jobs.schedules.get(name)
+    found = session.open().queries.schedule(name)
     if session.as_json:
-        times = [one.isoformat() for one in jobs.schedules.next(name, 10)]
-        slots = _slots_json(jobs.schedules.slots(name, limit=20))
-        session.json({**schedule_json(found, marks(jobs, found)), "next": times, "slots": slots})
-        return
-    show_one(session, jobs, found)
+        session.json(found)
+    else:
+        show_one(session, found)
 
 
 def next_times(session: Session, name: NameArgument, number: CountOption = 20) -> None:
-    """The next planned times."""
-    from jobtrail.cli.rendering.schedule_views import local
+    """The next planned times; with --json the schedule with these times."""
+    from jobtrail.cli.rendering.schedule_views import local, rule_words
 
-    jobs = session.open()
-    found = jobs.schedules.get(name)
-    times = jobs.schedules.next(name, number)
+    found = session.open().queries.schedule(name, times=number)
     if session.as_json:
-        session.json({"name": name, "zone": found.zone, "times": [one.isoformat() for one in times]})
+        session.json(found)
         return
-    session.say((found.in_words(), "dim"))
-    for one in times:
-        session.say(local(one, found.zone), ("  " + f"{one:%Y-%m-%dT%H:%M:%SZ}", "dim"))
-    if len(times) < number:
+    session.say((rule_words(found), "dim"))
+    for one in found.following:
+        session.say(local(one.at, found.zone), ("  " + f"{one.at:%Y-%m-%dT%H:%M:%SZ}", "dim"))
+    if len(found.following) < number:
         session.say(("no more follow", "dim"))
 
 
@@ -130,28 +123,13 @@ def missed(
     """Planned times that did not run, and why."""
     from jobtrail.cli.rendering.schedule_views import missed_table
 
-    jobs = session.open()
-    if name is not None:
-        found = [(name, slot) for slot in jobs.schedules.slots(name, limit=10_000) if slot.state == "missed"][:number]
-    else:
-        found = list(jobs.schedules.missed(limit=number))
+    found = session.open().queries.missed(name, limit=number)
     if session.as_json:
-        session.json([{"schedule": one, **_slots_json([slot])[0]} for one, slot in found])
-    elif found:
-        zones = {one.name: one.zone for one in jobs.schedules.list()}
-        missed_table(found, zones).show(session.console)
+        session.json(found)
+    elif found.slots:
+        missed_table(found).show(session.console)
     else:
         session.say("nothing was missed")
-
-
-def _slots_json(slots: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "planned_at": one.planned_at.isoformat(), "through": one.through.isoformat() if one.through else None,
-            "state": one.state, "reason": one.reason, "job": one.job_id, "at": one.at.isoformat(),
-        }
-        for one in slots
-    ]  # fmt: skip
 
 
 # -- steering ----------------------------------------------------------------------------------------
@@ -190,8 +168,8 @@ def add(
     }  # fmt: skip
     jobs = session.open(tasks=True, creates=True)
     words = words_of(said, zone_of_rule(tz))
-    made = jobs.schedules.add(name, task, rule, tz=tz, actor=actor_or_me(actor), reason=reason, **words)
-    _tell(session, jobs, made, "is added")
+    jobs.schedules.add(name, task, rule, tz=tz, actor=actor_or_me(actor), reason=reason, **words)
+    _tell(session, jobs, name, "is added")
 
 
 def edit(
@@ -230,15 +208,16 @@ def edit(
     jobs = session.open()
     who = actor_or_me(actor)
     if take_code:
-        found = jobs.schedules.take_code(name, actor=who, reason=reason)
-        _tell(session, jobs, found, "is as the program declares it")
+        jobs.schedules.take_code(name, actor=who, reason=reason)
+        _tell(session, jobs, name, "is as the program declares it")
         return
     words = words_of(said, jobs.schedules.get(name).zone)
     if rule is not None:
         words |= {"rule": rule, "tz": tz or jobs.schedules.get(name).zone}
     elif tz is not None:
         words["tz"] = tz
-    _tell(session, jobs, jobs.schedules.edit(name, actor=who, reason=reason, **words), "is changed")
+    jobs.schedules.edit(name, actor=who, reason=reason, **words)
+    _tell(session, jobs, name, "is changed")
 
 
 def pause(
@@ -253,14 +232,15 @@ def pause(
     """Run nothing until it is resumed; its times are noted as missed."""
     jobs = session.open()
     end: datetime | None = None if until is None else moment("--until", until, jobs.schedules.get(name).zone)
-    found = jobs.schedules.pause(name, until=end, reason=reason, actor=actor_or_me(actor))
-    _tell(session, jobs, found, "is paused")
+    jobs.schedules.pause(name, until=end, reason=reason, actor=actor_or_me(actor))
+    _tell(session, jobs, name, "is paused")
 
 
 def resume(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
     """Go on with the next planned time."""
     jobs = session.open()
-    _tell(session, jobs, jobs.schedules.resume(name, actor=actor_or_me(actor), reason=reason), "goes on")
+    jobs.schedules.resume(name, actor=actor_or_me(actor), reason=reason)
+    _tell(session, jobs, name, "goes on")
 
 
 def run_now(
@@ -286,13 +266,14 @@ def remove(session: Session, name: NameArgument, actor: ActorOption = None, reas
         session.say((name, "bold"), " is removed")
 
 
-def _tell(session: Session, jobs: JobTrail, found: Schedule, words: str) -> None:
-    from jobtrail.cli.rendering.schedule_views import local, marks, schedule_json
+def _tell(session: Session, jobs: JobTrail, name: str, words: str) -> None:
+    from jobtrail.cli.rendering.schedule_views import next_time, rule_words
 
+    found = jobs.queries.schedule(name)
     if session.as_json:
-        session.json(schedule_json(found, marks(jobs, found)))
+        session.json(found)
         return
-    following = f"; next {local(found.next_at, found.zone)}" if found.next_at else ""
-    session.say((found.name, "bold"), f" {words}: {found.in_words()}{following}")
+    following = f"; next {next_time(found)}" if found.next else ""
+    session.say((found.name, "bold"), f" {words}: {rule_words(found)}{following}")
     if not jobs.schedules.leaders():
         session.hint(("no worker runs that would make its jobs", "yellow"))

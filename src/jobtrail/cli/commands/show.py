@@ -269,12 +269,14 @@ def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
 
 def _print_questions(session: Session, seen: Seen) -> None:
     """What is open comes first, above all that has been."""
+    from jobtrail.queries.questions import detail
+
     from .questions import print_question
 
     if seen.questions:
         _heading(session, "Questions")
         for one in sorted(seen.questions, key=lambda one: one.state != "open"):
-            print_question(session, one, seen.now, seen.marked)
+            print_question(session, detail(one, seen.row, seen.marked), seen.now)
 
 
 def _print_timeline(session: Session, seen: Seen) -> None:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 from json import loads
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.session import Session
@@ -55,7 +56,7 @@ class WorkerSeen:
 def examine(session: Session) -> int:
     """Check database, schema, tasks, clock and workers; exit code 1 when something is wrong."""
     jobs = session.open()
-    findings = [*_findings(session, jobs), *_plugins(jobs), *_outside(session, jobs)]
+    findings = [*_findings(session, jobs), *_plugins(session, jobs), *_outside(session, jobs)]
     wrong = [finding for finding in findings if finding.state == BAD]
     if session.as_json:
         session.json({"ok": not wrong, "findings": [_as_json(finding) for finding in findings]})
@@ -96,7 +97,7 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
             now = jobs.store.dialect.now(conn)
             yield _clock(now)
             yield _tasks(session, jobs, conn)
-            workers = _workers(conn, now)
+            workers = _workers(jobs, conn, now)
             yield _told_workers(workers)
             yield from _troubles(workers)
             yield _waiting(conn, now, workers)
@@ -109,6 +110,8 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
 
 def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
     """What makes every claim slower without any alarm: a forgotten transaction, a log that cannot be folded in."""
+    from jobtrail.queries.monitoring import health
+
     if jobs.store.database.is_sqlite:
         path = jobs.store.database.path
         wal = path.with_name(path.name + "-wal") if path is not None else None
@@ -116,13 +119,10 @@ def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
             told = f"{wal.name} has {wal.stat().st_size / 1e9:.1f} GB"
             yield Finding("bloat", NOTE, told, "some program keeps a reading transaction open; end it")
         return
-    if conn.exec_driver_sql("SHOW autovacuum").scalar() == "off":
+    if health.autovacuum_is_off(conn):
         advice = "switch it on, or have VACUUM ANALYZE run every night: without it claims and pages become slower"
         yield Finding("bloat", NOTE, "autovacuum is off on this server", advice)
-    age = conn.exec_driver_sql(
-        "SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::float FROM pg_stat_activity "
-        "WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()"
-    ).scalar()
+    age = health.oldest_transaction(conn)
     if age is not None and age > OLD_TRANSACTION.total_seconds():
         told = f"a transaction has been open for {timedelta(seconds=int(age))}"
         yield Finding("bloat", NOTE, told, "end it (pg_stat_activity): rows that died since cannot be cleaned up")
@@ -130,12 +130,11 @@ def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
 
 def _reach(jobs: JobTrail) -> Finding:
     from jobtrail.cli.rendering.text import address
+    from jobtrail.queries.monitoring import health
 
     begun = time.perf_counter()
     with jobs.store.read() as conn:
-        version = conn.exec_driver_sql(
-            "SELECT sqlite_version()" if jobs.store.database.is_sqlite else "SHOW server_version"
-        ).scalar()
+        version = health.server_version(conn)
     took = (time.perf_counter() - begun) * 1000
     kind = "SQLite" if jobs.store.database.is_sqlite else "PostgreSQL"
     where = address(jobs.store.database.url)
@@ -167,12 +166,9 @@ def _clock(now: datetime) -> Finding:
 
 
 def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
-    from sqlalchemy import select
+    from jobtrail.queries.monitoring import health
 
-    from jobtrail.database.tables import jobs as table
-
-    query = select(table.c.task).where(table.c.status == "pending", table.c.run_at.is_not(None)).distinct()
-    waiting = set(conn.execute(query).scalars())
+    waiting = health.waiting_tasks(conn)
     if not session.has_app:
         told = f"{len(waiting)} waiting task names; without --app it is not known whether they are registered"
         return Finding("tasks", NOTE, told, "say --app module:object to have them checked")
@@ -183,10 +179,8 @@ def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
     return Finding("tasks", GOOD, f"{len(jobs.tasks.all())} registered, all that jobs wait for are known")
 
 
-def _plugins(jobs: JobTrail) -> Iterator[Finding]:
-    """Those that are used, and each that is left out, with its reason."""
-    from jobtrail.cli.program import program
-
+def _plugins(session: Session, jobs: JobTrail) -> Iterator[Finding]:
+    """The plug-ins that are used, and each that is left out, with its reason."""
     from .plugins import told_broken
 
     used = jobs.plugins
@@ -195,8 +189,7 @@ def _plugins(jobs: JobTrail) -> Iterator[Finding]:
     for one in used.broken:
         advice = f"mend or remove the package {one.package}" if one.package else "mend or remove it"
         yield Finding("plug-in", BAD, told_broken(one), advice)
-    ours = {command.name for command in program().registered_commands}
-    for name in sorted({name for name, _ in used.commands()} & ours):
+    for name in sorted({name for name, _ in used.commands()} & session.command_names):
         yield Finding("plug-in", NOTE, f"'{name}' is a command of jobtrail, so those of the plug-in cannot be called")
 
 
@@ -213,28 +206,25 @@ def _outside(session: Session, jobs: JobTrail) -> Iterator[Finding]:
 # -- workers -----------------------------------------------------------------------------------------
 
 
-def _workers(conn: Connection, now: datetime) -> list[WorkerSeen]:
-    from sqlalchemy import select
+def _workers(jobs: JobTrail, conn: Connection, now: datetime) -> list[WorkerSeen]:
+    from jobtrail.store import workers
 
-    from jobtrail.database.tables import beats, workers
-    from jobtrail.store.workers import ALIVE
-
-    query = select(workers, beats.c.at.label("beat_at")).select_from(
-        workers.outerjoin(beats, beats.c.worker == workers.c.id)
-    )
-    found = conn.execute(query.where(workers.c.state.in_(ALIVE)).order_by(workers.c.started_at.desc()).limit(200))
-    return [_judged(row, now) for row in found]
+    silent_after = jobs.settings.silent_after
+    found = workers.everyone(conn, limit=200)
+    return [_judged(SimpleNamespace(**row), now, silent_after) for row in found if row["state"] in workers.ALIVE]
 
 
-def _judged(row: Any, now: datetime) -> WorkerSeen:
+def _judged(row: Any, now: datetime, silent_after: float) -> WorkerSeen:
     from jobtrail.cli.rendering.text import span
+    from jobtrail.queries.monitoring.workers import is_silent
 
     gone = _is_gone(row)
-    quiet = row.beat_at is not None and now - row.beat_at > timedelta(seconds=20)
-    told = "its process is gone" if gone else f"silent for {span(now - row.beat_at)}" if quiet else "alive"
+    silent = is_silent(vars(row), now, silent_after)
+    since = row.beat_at or row.started_at
+    told = "its process is gone" if gone else f"silent for {span(now - since)}" if silent else "alive"
     queues = tuple(loads(row.queues)) if row.state == "alive" else ()
     troubles = () if gone else tuple(_troubles_of(row, now))
-    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not quiet, told, row.state, troubles)
+    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not silent, told, row.state, troubles)
 
 
 def _troubles_of(row: Any, now: datetime) -> Iterator[Finding]:
@@ -323,7 +313,7 @@ def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
 
 def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Finding:
     from jobtrail.cli.rendering.text import span
-    from jobtrail.queries import statistics
+    from jobtrail.queries.monitoring import statistics
 
     oldest = statistics.oldest_waiting(conn, now)
     if not oldest:
@@ -344,15 +334,10 @@ def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Find
 
 def _orphans(conn: Connection, workers: list[WorkerSeen]) -> Iterator[Finding]:
     """Jobs that the record calls running on a worker that does not run."""
-    from sqlalchemy import func, select
+    from jobtrail.queries.monitoring import health
 
-    from jobtrail.database.tables import jobs
-
-    held = (
-        select(jobs.c.worker, func.count()).where(jobs.c.status.in_(("running", "cancelling"))).group_by(jobs.c.worker)
-    )
     alive = {one.id for one in workers if one.alive}
-    counted = {str(worker): int(number) for worker, number in conn.execute(held)}
+    counted = health.held_by_worker(conn)
     lost = sum(number for worker, number in counted.items() if worker not in alive)
     running = sum(counted.values()) - lost
     yield Finding("running", GOOD, f"{running:,} on workers that are alive")

@@ -175,11 +175,8 @@ async def _tell_systemd(server: Server) -> None:
 
 def _refuse_without_login(jobs: JobTrail, host: str) -> None:
     from jobtrail.errors import UsageError
-    from jobtrail.store import tokens
 
-    with jobs.store.read() as conn:
-        there = any(one["revoked_at"] is None for one in tokens.all_of(conn))
-    if not there:
+    if all(one.revoked_at is not None for one in jobs.queries.tokens().tokens):
         message = (
             f"{host} can be reached from other machines, and nobody could log in: make a token first "
             "(jobtrail token create --role operator --name ann, or serve --new-token admin), or serve on 127.0.0.1"
@@ -263,24 +260,21 @@ def _list(session: Session, jobs: JobTrail) -> int:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.text import clean, iso, moment
-    from jobtrail.store import tokens
+    from jobtrail.cli.rendering.text import clean, moment
 
-    with jobs.store.read() as conn:
-        found = tokens.all_of(conn)
+    found = jobs.queries.tokens()
     if session.as_json:
-        times = {"created_at", "expires_at", "used_at", "revoked_at"}
-        session.json([{key: iso(value) if key in times else value for key, value in one.items()} for one in found])
+        session.json(found)
         return 0
-    if not found:
+    if not found.tokens:
         session.say(("there are no tokens: jobtrail token create --role operator --name ann", "dim"))
         return 0
-    now = jobs.store.now()
+    now = found.now
     table = plain_table("name", "role", "created", "by", "last used", "good until", "id")
-    for one in found:
-        until = "revoked" if one["revoked_at"] else moment(one["expires_at"], now)
-        cells = (one["role"], moment(one["created_at"], now), one["actor"] or "", moment(one["used_at"], now), until, one["id"])
-        table.add_row(Text(clean(one["name"]), "bold"), *(Text(clean(cell)) for cell in cells))
+    for one in found.tokens:
+        until = "revoked" if one.revoked_at else moment(one.expires_at, now)
+        cells = (one.role, moment(one.created_at, now), one.actor or "", moment(one.used_at, now), until, one.id)
+        table.add_row(Text(clean(one.name), "bold"), *(Text(clean(cell)) for cell in cells))
     table.show(session.console)
     return 0
 

@@ -204,12 +204,9 @@ def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) 
 
 def _ended(jobs: JobTrail, worker: Worker) -> Counter[str]:
     """How the jobs stand that ran here last."""
-    from sqlalchemy import func, select
-
-    from jobtrail.database.tables import jobs as table
     from jobtrail.errors import StoreError
+    from jobtrail.queries.monitoring import health
 
-    query = select(table.c.status, func.count()).where(table.c.worker == worker.id).group_by(table.c.status)
     with contextlib.suppress(StoreError), jobs.store.read() as conn:
-        return Counter({str(status): int(number) for status, number in conn.execute(query)})
+        return health.last_run_on(conn, worker.id)
     return Counter()

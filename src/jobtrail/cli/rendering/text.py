@@ -74,6 +74,19 @@ def span(length: timedelta | float | None) -> str:
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
 
 
+def deadline(until: datetime | None, now: datetime) -> str:
+    """How much time is left: ``in 3 h``, ``over``; nothing where there is no deadline."""
+    if until is None:
+        return ""
+    seconds = (until - now).total_seconds()
+    if seconds <= 0:
+        return "over"
+    for length, most, unit in ((1, 90, "s"), (60, 90, "min"), (3600, 48, "h")):
+        if (number := max(round(seconds / length), 1)) < most:
+            return f"in {number} {unit}"
+    return f"in {round(seconds / _DAY):,} d"
+
+
 def address(url: Any) -> str:
     """A database's address without its password and without the driver's name."""
     plain: str = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)

@@ -139,19 +139,6 @@ def answer_json(row: QuestionRow, text: str | None, marked: frozenset[str] = fro
     return value if row.kind == "mapping" else masked(value, marked)
 
 
-def deadline(row: QuestionRow, now: datetime) -> str:
-    """How long a question can be answered: ``in 3 h``, ``over``; nothing where there is no deadline."""
-    if row.expires_at is None:
-        return ""
-    seconds = (row.expires_at - now).total_seconds()
-    if seconds <= 0:
-        return "over"
-    for length, most, unit in ((1, 90, "s"), (60, 90, "min"), (3600, 48, "h")):
-        if (number := max(round(seconds / length), 1)) < most:
-            return f"in {number} {unit}"
-    return f"in {round(seconds / 86_400):,} d"
-
-
 def file_name(text: str | None) -> str | None:
     """The name of the input file, from what is stored of it or the name itself."""
     found = parsed(text)

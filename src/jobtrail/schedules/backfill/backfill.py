@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
-
 from jobtrail.commands.using import Using
-from jobtrail.database.tables import jobs as jobs_table
-from jobtrail.database.tables import units as units_table
 from jobtrail.errors import InvalidArguments, InvalidOption, InvalidPeriod
 from jobtrail.job.json_value import decode, encode_arguments
 from jobtrail.job.model import ACTIVE as ACTIVE_STATES
@@ -20,6 +16,7 @@ from jobtrail.job.model import Mode, Outcome, Status
 from jobtrail.job.period import UNITS, Period
 from jobtrail.job.task import choice_option, name_option
 from jobtrail.store import units
+from jobtrail.store.search import relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -185,7 +182,7 @@ def plan(
     with service.store.read() as conn:
         begin, end = _ends(first, last, target)
         periods = _periods(begin, end, _step(conn, target.name, step))
-        known = known_sources(conn, target.name)
+        known = units.known_sources(conn, target.name)
         names = _sources(sources, known)
         _check_number(len(names), periods)
         selection = BackfillSelection(
@@ -218,13 +215,7 @@ def _step(conn: Connection, task: str, step: str | None) -> str | None:
     """As said, or the one grain that the task's units have; None where there is none."""
     if step is not None:
         return choice_option("step", step, UNITS)
-    newest = (
-        select(units_table.c.period)
-        .where(units_table.c.task == task, units_table.c.period_start.is_not(None))
-        .order_by(units_table.c.period_start.desc())
-        .limit(_GRAINS_LOOKED_AT)
-    )
-    grains = {Period.parse(text).unit for text in conn.execute(newest).scalars()}
+    grains = {Period.parse(text).unit for text in units.newest_periods(conn, task, limit=_GRAINS_LOOKED_AT)}
     return grains.pop() if len(grains) == 1 and grains <= set(UNITS) else None
 
 
@@ -240,12 +231,6 @@ def _periods(first: Period, last: Period, step: str | None) -> list[Period]:
         )
         raise InvalidPeriod(message)
     return parts
-
-
-def known_sources(conn: Connection, task: str) -> list[str | None]:
-    """The sources of a task of which a period is recorded, by name; None stands for units without a source."""
-    query = select(units_table.c.source).where(units_table.c.task == task, units_table.c.period_start.is_not(None))
-    return sorted(conn.execute(query.distinct()).scalars(), key=lambda name: name or "")
 
 
 def _sources(given: Sequence[str | None] | str | None, known: list[str | None]) -> tuple[str | None, ...]:
@@ -339,9 +324,7 @@ def arguments_of(conn: Connection, task: Task, selection: BackfillSelection, sou
 
 def newest_arguments(conn: Connection, task: str, source: str | None) -> dict[str, Any] | None:
     """The arguments of the newest job of a source; None where there is no job."""
-    same = jobs_table.c.source.is_(None) if source is None else jobs_table.c.source == source
-    query = select(jobs_table.c.args).where(jobs_table.c.task == task, same)
-    text = conn.execute(query.order_by(jobs_table.c.id.desc()).limit(1)).scalar()
+    text = relations.newest_arguments(conn, task, source)
     found: dict[str, Any] | None = decode(text)
     return found
 
@@ -387,10 +370,9 @@ def submit(
 
 def under_way(service: Service, job_id: str) -> int:
     """How many units a backfill has submitted that have begun and not ended."""
-    begun = [status.value for status in ACTIVE_STATES if status is not Status.PENDING]
-    query = select(func.count()).where(jobs_table.c.parent == job_id, jobs_table.c.status.in_(begun))
+    begun = [status for status in ACTIVE_STATES if status is not Status.PENDING]
     with service.store.read() as conn:
-        return int(conn.execute(query).scalar() or 0)
+        return relations.count_children(conn, job_id, begun)
 
 
 def _own_source(selection: BackfillSelection) -> str:

@@ -11,12 +11,8 @@ from dataclasses import dataclass, field, replace
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
-
 from jobtrail.commands.rerun import rerun_on
 from jobtrail.commands.using import Using
-from jobtrail.database.tables import events as events_table
-from jobtrail.database.tables import jobs as jobs_table
 from jobtrail.errors import Conflict, StoreError, UsageError
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.json_value import decode
@@ -26,7 +22,8 @@ from jobtrail.job.retry import Exponential, Retry
 from jobtrail.job.task import Task
 from jobtrail.job.unit import Unit
 from jobtrail.runtime.context import Context
-from jobtrail.store import items, jobs, units
+from jobtrail.store import events, items, jobs, units
+from jobtrail.store.search import relations
 
 from .backfill import (
     ACTIVE,
@@ -203,8 +200,7 @@ class BackfillRunner:
         return BackfillRecord(row, outcomes, again, turn)
 
     def _turn(self, conn: Connection) -> int:
-        mine = (events_table.c.job_id == self._ctx.job_id) & (events_table.c.name == "retried")
-        return int(conn.execute(select(func.max(events_table.c.run_no)).where(mine)).scalar() or 0)
+        return events.last_retried_run(conn, self._ctx.job_id)
 
     def _open(self, listed: list[list[Any]], ledger: BackfillRecord) -> list[OpenUnit]:
         found = []
@@ -231,7 +227,7 @@ class BackfillRunner:
             return UnitResult(ItemOutcome.FAILED, str(error), type(error).__name__)
 
     def _look(self, conn: Connection, unit: OpenUnit, key: str, ledger: BackfillRecord) -> UnitResult | UnitRunning | UnitDue:
-        child = newest_child(conn, self._ctx.job_id, key)
+        child = relations.newest_child(conn, self._ctx.job_id, key)
         if child is not None and child.active:
             return UnitRunning(child.created_at)
         if child is not None:
@@ -335,18 +331,10 @@ class BackfillRunner:
 
     def _number_of_children(self) -> int:
         with self._store.read() as conn:
-            query = select(func.count()).where(jobs_table.c.parent == self._ctx.job_id)
-            return int(conn.execute(query).scalar() or 0)
+            return relations.count_children(conn, self._ctx.job_id)
 
 
 # -- children ----------------------------------------------------------------------------------------
-
-
-def newest_child(conn: Connection, parent: str, unit: str) -> JobRow | None:
-    """The newest job that this parent has submitted for a unit."""
-    query = select(*jobs.columns()).where(jobs_table.c.unit == unit, jobs_table.c.parent == parent)
-    row = conn.execute(query.order_by(jobs_table.c.id.desc()).limit(1)).first()
-    return None if row is None else jobs.read(row)
 
 
 def _turn_of(child: JobRow) -> int:

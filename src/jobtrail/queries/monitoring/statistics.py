@@ -1,7 +1,7 @@
-"""How the store stands at a moment, by counts and ages that are cheap to read: what is told to those who measure.
+"""Counts and ages of the store at one moment, cheap to read: for metrics and the overview.
 
-Every count but that of the ends goes through an index that holds what is counted and nothing else, and stops at
-a cap: a number as high as its cap means "so many or more".
+Every count except that of the ends uses a partial index and stops at a cap: a number equal to its cap means "that many or
+more".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FINAL = sorted(status.value for status in FINAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueBacklog:
     """What waits in a queue: for a slot, and for its time; ``oldest`` is since when the first of them is due."""
 
     queue: str
@@ -48,7 +48,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
+class LivingWorker:
     """A worker that is not known to have ended; ``beat_at`` is its last sign of life, by the store's clock."""
 
     id: str
@@ -60,41 +60,41 @@ class Living:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoreSnapshot:
     """The store at one moment. ``open`` names every state of `OPEN_STATES`; counts stop at `CAP`.
 
     ``behind``: pending, and another job has to end first. ``suspects``: pending, and run one at a time.
     ``held`` is (status, task, queue, jobs) of what workers hold, ``asking`` (status, task, jobs) of `ROW_CAP` at most.
     """
 
-    waiting: list[Waiting]
+    waiting: list[QueueBacklog]
     behind: int
     suspects: int
     held: list[tuple[str, str, str, int]]
     open: dict[str, int]
     asking: list[tuple[str, str, int]]
-    workers: list[Living]
+    workers: list[LivingWorker]
 
 
-def standing(conn: Connection, now: datetime, *, cap: int = CAP) -> Standing:
-    """Read all of it; some statements for each queue, and a few more."""
-    return Standing(
+def snapshot(conn: Connection, now: datetime, *, cap: int = CAP) -> StoreSnapshot:
+    """Read a snapshot: a few statements, and one for each queue."""
+    return StoreSnapshot(
         waiting=waiting(conn, now, cap=cap),
         behind=behind(conn, cap=cap),
         suspects=conn.execute(_count_suspects, {"cap": cap}).scalar_one(),
         held=held(conn),
         open={row.status: row.number for row in conn.execute(_count_open, {"cap": cap})},
         asking=[_plain(row) for row in conn.execute(_count_asking)],
-        workers=[Living(*row) for row in conn.execute(_living)],
+        workers=[LivingWorker(*row) for row in conn.execute(_living)],
     )
 
 
-def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[Waiting]:
+def waiting(conn: Connection, now: datetime, *, cap: int = CAP) -> list[QueueBacklog]:
     """What waits in each queue; queues in which nothing does are not named."""
     return [waiting_in(conn, queue, now, cap=cap) for queue in waiting_queues(conn, cap=cap)]
 
 
-def heads(found: Iterable[Waiting]) -> list[datetime]:
+def heads(found: Iterable[QueueBacklog]) -> list[datetime]:
     """Since when the first of each queue waits."""
     return [one.oldest for one in found if one.oldest is not None]
 
@@ -125,12 +125,12 @@ def _plain(row: Any) -> Any:
 
 # -- what waits ----------------------------------------------------------------------------------------
 
-def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> Waiting:
+def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> QueueBacklog:
     """What waits in one queue."""
     rows = conn.execute(_look_at_queue, {"queue": queue, "now": now, "cap": cap}).all()
     first = [row.oldest for row in rows if row.oldest is not None and row.oldest <= now]
     due, later = (min(sum(row[place] for row in rows), cap) for place in (0, 1))
-    return Waiting(queue, due, later, min(first, default=None))
+    return QueueBacklog(queue, due, later, min(first, default=None))
 
 
 def _of_priority(priority: int) -> Select[Any]:

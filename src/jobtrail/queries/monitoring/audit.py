@@ -1,27 +1,29 @@
-"""What people did, newest first: their moves in the trail, their submissions, and what is no move of a job.
+"""The audit: what people did, newest first, from the trail, the submissions and the actions that concern no single job.
 
-Three streams are read side by side, each in the order of its ids, and put together by their times. Who acted has no
-index, so each page looks at a bounded number of lines; where that ends it, ``next`` goes on behind them.
+Three streams are read in the order of their ids and merged by time. The actor has no index, so each page reads a bounded
+number of rows; where that bound ends a page, ``next`` continues behind it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import accumulate
 from json import loads
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import Field
 from sqlalchemy import and_, or_, select
 from sqlalchemy.sql.expression import null
 
 from jobtrail.database.tables import actions, events, jobs
 from jobtrail.errors import InvalidFilter
+from jobtrail.queries.base import FileName, MaskedObject, MaskedText, Model
 from jobtrail.store.search.grammar import ID
 from jobtrail.store.search.search import smallest_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Iterator
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -29,14 +31,20 @@ LOOKED_AT = 5_000  # lines of each stream, for one page
 MACHINES = ("worker", "upkeep", "program", "scheduler")
 MACHINE_PREFIXES = ("schedule:", "job:")
 SUBMITTED, RERUN = "submitted", "rerun"
+JOBS_AT_ONCE = 500
+_ABOUT = (jobs.c.id, jobs.c.task, jobs.c.kind, jobs.c.source, jobs.c.period, jobs.c.file)
 _STREAMS = ("events", "actions", "jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Somebody did something: ``name`` is that of the event or action; submitted and rerun stand for new jobs.
+class AuditRecord:
+    """One action of a person, as it was read.
 
-    id: its own, to tell it from others. job_id: the job (or schedule) that it was done to; target: what else it was done to, by its name.
+    Attributes:
+        id: unique over the three streams.
+        name: of the event or action; ``submitted`` and ``rerun`` are new jobs.
+        job_id: the job (or schedule) it concerns.
+        target: what else it concerns, by name.
     """
 
     id: str
@@ -50,41 +58,93 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Entries, newest first. ``next``: where the following page begins, None at the end; ``until``: how far back it looked."""
+class AuditRecords:
+    """Records, newest first; ``next`` is where the following page begins, ``until`` how far back this one looked."""
 
-    entries: list[Entry]
+    entries: list[AuditRecord]
     next: str | None
     until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which entries: of an actor (``person:ann``, or ``token:*`` by its beginning), of a name, made since a moment."""
+class AuditFilter:
+    """Which entries: of an actor (``person:ann``, or ``token:*`` by prefix), of a name, since a moment."""
 
     actor: str | None = None
     name: str | None = None
     since: datetime | None = None
 
 
-class _Line(NamedTuple):
+class AuditEntry(Model):
+    """An action of a person: who did what to what, when and why."""
+
+    id: str
+    at: datetime
+    actor: str = Field(examples=["person:ann"])
+    name: str = Field(examples=["retried"], description="Of the event or action; submitted and rerun are new jobs.")
+    job: str | None = Field(description="The job that it was done to, or that was made.")
+    task: str | None = Field(description="Of the job; this and what follows null where it is gone.")
+    source: MaskedText | None
+    period: str | None
+    file: FileName
+    target: MaskedText | None = Field(description="What else it was done to: a queue, a schedule, a token.")
+    reason: MaskedText | None
+    detail: MaskedObject
+
+
+class AuditPage(Model):
+    """What people did, newest first. ``next`` is the ``before`` of the following page, null at the end."""
+
+    entries: list[AuditEntry]
+    next: str | None
+    until: datetime | None = Field(description="How far back this page has looked.")
+
+
+class _StreamLine(NamedTuple):
     key: str
-    entry: Entry
+    entry: AuditRecord
 
 
-class _Looked(NamedTuple):
+class _StreamPage(NamedTuple):
     """What a stream gave; ``last`` and ``until`` are of the last line that was looked at, None where it came to its end."""
 
-    lines: list[_Line]
+    lines: list[_StreamLine]
     last: str | None
     until: datetime | None
 
-    def in_order(self) -> Iterator[tuple[datetime, _Line]]:
+    def in_order(self) -> Iterator[tuple[datetime, _StreamLine]]:
         """The lines with times that never rise: those of concurrent transactions stand a little out of order."""
         return zip(accumulate((line.entry.at for line in self.lines), min), self.lines, strict=True)
 
 
-def page(conn: Connection, wanted: Wanted, *, before: str | None = None, limit: int = 100) -> Page:
+def page(conn: Connection, wanted: AuditFilter, *, before: str | None = None, limit: int = 100) -> AuditPage:
+    """Read what people did, newest first.
+
+    Args:
+        conn: a connection for reading.
+        wanted: which entries.
+        before: the ``next`` of the page before.
+        limit: how many entries to return.
+
+    Raises:
+        InvalidFilter: if ``before`` is not the ``next`` of a page.
+    """
+    found = records(conn, wanted, before=before, limit=limit)
+    about = jobs_of(conn, {one.job_id for one in found.entries if one.job_id is not None})
+    entries = [_entry(one, about.get(one.job_id or "")) for one in found.entries]
+    return AuditPage(entries=entries, next=found.next, until=found.until)
+
+
+def _entry(one: AuditRecord, job: Any) -> AuditEntry:
+    of_schedule = one.target is not None and one.name.startswith("schedule_")
+    return AuditEntry(
+        id=one.id, at=one.at, actor=one.actor, name=one.name, job=None if of_schedule else one.job_id,
+        task=job and job.task, source=job and job.source, period=job and job.period, file=job and job.file,
+        target=one.target, reason=one.reason, detail=one.detail,
+    )  # fmt: skip
+
+
+def records(conn: Connection, wanted: AuditFilter, *, before: str | None = None, limit: int = 100) -> AuditRecords:
     """What people did, from behind the place ``before``.
 
     Raises: InvalidFilter for a place that is none.
@@ -99,14 +159,17 @@ def page(conn: Connection, wanted: Wanted, *, before: str | None = None, limit: 
     shown = [given for given in together if horizon is None or given[0] >= horizon][:limit]
     ended = horizon is None and len(shown) == len(together)
     following = None if ended else _following(places, looked, shown)
-    return Page([line.entry for _, _, line in shown], following, horizon)
+    return AuditRecords([line.entry for _, _, line in shown], following, horizon)
 
 
-def jobs_of(conn: Connection, entries: Sequence[Entry]) -> dict[str, Any]:
-    """What the jobs of these entries are about, by id: task, source, period, file. Some may be gone."""
-    ids = {one.job_id for one in entries if one.job_id is not None}
-    query = select(jobs.c.id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.file).where(jobs.c.id.in_(ids))
-    return {row.id: row for row in conn.execute(query)} if ids else {}
+def jobs_of(conn: Connection, ids: Iterable[str]) -> dict[str, Any]:
+    """Read task, kind, source, period and file of jobs, by id; jobs that are gone are left out."""
+    wanted = sorted(ids)
+    found: dict[str, Any] = {}
+    for begin in range(0, len(wanted), JOBS_AT_ONCE):
+        query = select(*_ABOUT).where(jobs.c.id.in_(wanted[begin : begin + JOBS_AT_ONCE]))
+        found |= {row.id: row for row in conn.execute(query)}
+    return found
 
 
 def _places(before: str | None) -> dict[str, str]:
@@ -120,7 +183,7 @@ def _places(before: str | None) -> dict[str, str]:
     return dict(zip(_STREAMS, parts, strict=True))
 
 
-def _following(places: dict[str, str], looked: dict[str, _Looked], shown: list[tuple[datetime, str, _Line]]) -> str:
+def _following(places: dict[str, str], looked: dict[str, _StreamPage], shown: list[tuple[datetime, str, _StreamLine]]) -> str:
     found = []
     for name in _STREAMS:
         mine = [line.key for _, stream, line in shown if stream == name]
@@ -139,7 +202,7 @@ def is_person(actor: Any) -> ColumnElement[bool]:
     return and_(actor.is_not(null()), ~ours)
 
 
-def _of(actor: Any, wanted: Wanted) -> list[ColumnElement[bool]]:
+def _of(actor: Any, wanted: AuditFilter) -> list[ColumnElement[bool]]:
     if wanted.actor is None:
         return []
     if wanted.actor.endswith("*"):
@@ -147,7 +210,7 @@ def _of(actor: Any, wanted: Wanted) -> list[ColumnElement[bool]]:
     return [actor == wanted.actor]
 
 
-def _events(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Looked:
+def _events(conn: Connection, wanted: AuditFilter, before: str, limit: int) -> _StreamPage:
     newest = select(events).order_by(events.c.id.desc()).limit(LOOKED_AT)
     if before:
         newest = newest.where(events.c.id < int(before))
@@ -159,16 +222,16 @@ def _events(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Looke
     if wanted.since is not None:
         query = query.where(one.c.at >= wanted.since)
     rows = conn.execute(query.limit(limit)).all()
-    lines = [_Line(str(row.id), _of_event(row)) for row in rows]
+    lines = [_StreamLine(str(row.id), _of_event(row)) for row in rows]
     return _ended(lines, limit, edge, wanted)
 
 
-def _of_event(row: Any) -> Entry:
+def _of_event(row: Any) -> AuditRecord:
     detail = loads(row.detail) if row.detail else {}
-    return Entry(f"event-{row.id}", row.at, row.actor, row.name, row.job_id, detail.get("schedule"), row.reason, detail)
+    return AuditRecord(f"event-{row.id}", row.at, row.actor, row.name, row.job_id, detail.get("schedule"), row.reason, detail)
 
 
-def _actions(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Looked:
+def _actions(conn: Connection, wanted: AuditFilter, before: str, limit: int) -> _StreamPage:
     query = select(actions).where(*_of(actions.c.actor, wanted)).order_by(actions.c.id.desc())
     if before:
         query = query.where(actions.c.id < int(before))
@@ -177,17 +240,17 @@ def _actions(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Look
     if wanted.since is not None:
         query = query.where(actions.c.at >= wanted.since)
     rows = conn.execute(query.limit(limit)).all()
-    return _ended([_Line(str(row.id), _of_action(row)) for row in rows], limit, None, wanted)
+    return _ended([_StreamLine(str(row.id), _of_action(row)) for row in rows], limit, None, wanted)
 
 
-def _of_action(row: Any) -> Entry:
+def _of_action(row: Any) -> AuditRecord:
     detail = loads(row.detail) if row.detail else {}
-    return Entry(f"action-{row.id}", row.at, row.actor, row.name, None, row.target, row.reason, detail)
+    return AuditRecord(f"action-{row.id}", row.at, row.actor, row.name, None, row.target, row.reason, detail)
 
 
-def _jobs(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Looked:
+def _jobs(conn: Connection, wanted: AuditFilter, before: str, limit: int) -> _StreamPage:
     if wanted.name not in (None, SUBMITTED, RERUN):
-        return _Looked([], None, None)
+        return _StreamPage([], None, None)
     columns = (jobs.c.id, jobs.c.created_at, jobs.c.actor, jobs.c.reason, jobs.c.rerun_of, jobs.c.mode, jobs.c.task)
     newest = select(*columns).order_by(jobs.c.id.desc()).limit(LOOKED_AT)
     if before:
@@ -201,24 +264,24 @@ def _jobs(conn: Connection, wanted: Wanted, before: str, limit: int) -> _Looked:
     query = select(one).where(is_person(one.c.actor), *_of(one.c.actor, wanted)).order_by(one.c.id.desc())
     if wanted.name is not None:
         query = query.where(one.c.rerun_of.is_(None) if wanted.name == SUBMITTED else one.c.rerun_of.is_not(None))
-    lines = [_Line(row.id, _of_job(row)) for row in conn.execute(query.limit(limit))]
+    lines = [_StreamLine(row.id, _of_job(row)) for row in conn.execute(query.limit(limit))]
     return _ended(lines, limit, edge, wanted)
 
 
-def _of_job(row: Any) -> Entry:
+def _of_job(row: Any) -> AuditRecord:
     told = {"task": row.task} | ({} if row.rerun_of is None else {"rerun_of": row.rerun_of, "mode": row.mode})
     name = SUBMITTED if row.rerun_of is None else RERUN
-    return Entry(f"job-{row.id}", row.created_at, row.actor, name, row.id, None, row.reason, told)
+    return AuditRecord(f"job-{row.id}", row.created_at, row.actor, name, row.id, None, row.reason, told)
 
 
-def _ended(lines: list[_Line], limit: int, edge: Any, wanted: Wanted) -> _Looked:
+def _ended(lines: list[_StreamLine], limit: int, edge: Any, wanted: AuditFilter) -> _StreamPage:
     if len(lines) == limit:
-        return _Looked(lines, lines[-1].key, min(line.entry.at for line in lines))
+        return _StreamPage(lines, lines[-1].key, min(line.entry.at for line in lines))
     if edge is None or (wanted.since is not None and edge.at < wanted.since):
-        return _Looked(lines, None, None)
-    return _Looked(lines, str(edge.id), edge.at)
+        return _StreamPage(lines, None, None)
+    return _StreamPage(lines, str(edge.id), edge.at)
 
 
-_LOOKS: dict[str, Callable[[Any, Wanted, str, int], _Looked]] = {
+_LOOKS: dict[str, Callable[[Any, AuditFilter, str, int], _StreamPage]] = {
     "events": _events, "actions": _actions, "jobs": _jobs,
 }  # fmt: skip

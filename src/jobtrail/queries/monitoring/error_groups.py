@@ -1,27 +1,28 @@
-"""What goes wrong: the jobs that stand with an error, by its fingerprint, and in which task it came when.
+"""Errors by fingerprint: groups, a matrix of task by error by time, and jobs that nobody has run again.
 
-Everything here looks at jobs that were made since a moment. Groups are found through the index of fingerprints, so
-that their number and not that of the jobs decides how long it takes; the matrix looks at the newest jobs only, and
-says how many it looked at.
+Everything reads jobs created since a moment. Groups are found through the index of fingerprints, so the time depends
+on the number of groups, not of jobs. The matrix reads the newest jobs only and reports how many.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
 from sqlalchemy import bindparam, func, or_, select, text, union_all
 from sqlalchemy import text as sql
 
 from jobtrail.database.tables import jobs
 from jobtrail.database.types import Id
+from jobtrail.errors import NotFound
+from jobtrail.queries.base import ID, CappedCount, MaskedText, Model
 from jobtrail.store.search.search import OPEN, smallest_id, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -31,43 +32,62 @@ NEWEST = 4_000  # jobs of the matrix
 TASKS_LOOKED_AT = 20  # newest jobs of a kind
 MOST_LINES = 20  # tasks, and kinds, that a matrix names
 FAILING = ("failed", "partial", "interrupted")
-LEFT_LOOKED_AT = 2_000  # newest jobs of a status
+UNRESOLVED_LOOKED_AT = 2_000  # newest jobs of a status
+EVER = timedelta(days=100 * 366)
 SUMMARY = 1600  # characters of an error, as it is stored
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """The jobs that stand with one error; ``number`` stops at `COUNT_CAP`, and ``more`` says so.
+class ErrorGroup(Model):
+    """The jobs whose current error has one fingerprint; errors of one cause have the same fingerprint."""
 
-    tasks: of the newest of them. first_job, first_at: the first of all that are kept; last_job and what follows: the
-    newest one. error: type and beginning of the message of its error.
-    """
-
-    fingerprint: str
-    number: int
-    more: bool
-    tasks: tuple[str, ...]
-    first_job: str
-    first_at: datetime
-    last_job: str
-    last_at: datetime
+    fingerprint: str = Field(examples=["9b1f0c6c2a34d5e8"], description="Find its jobs by error:FINGERPRINT.")
+    error: MaskedText | None = Field(description="Type and beginning of the message, of the newest.")
+    jobs: CappedCount
+    tasks: list[str] = Field(description="Of the newest of them.")
+    first_job: str = Field(examples=[ID])
+    first_at: datetime = Field(description="When the first job was made that is kept with it.")
+    last_job: str = Field(examples=[ID])
+    last_at: datetime = Field(description="When the newest job ended.")
     last_task: str
-    last_source: str | None
+    last_source: MaskedText | None
     last_period: str | None
     last_status: str
-    error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Kinds of errors, the last seen first; ``all`` is how many there are, ``more`` where not every one was looked at."""
+class ErrorGroups(Model):
+    """Groups of errors with a job created since then, the group of the newest job first."""
 
-    kinds: list[Kind]
-    all: int
-    more: bool
+    kinds: list[ErrorGroup]
+    all: int = Field(description="How many groups there are.")
+    more: bool = Field(description="There may be groups that were not read.")
+    since: datetime
+    now: datetime
 
 
-# -- kinds -------------------------------------------------------------------------------------------
+class ErrorMatrixCell(Model):
+    """How many jobs of a task failed with an error in a part of the time."""
+
+    task: str
+    fingerprint: str
+    part: int
+    jobs: int
+
+
+class ErrorMatrix(Model):
+    """Task by error by time, from the newest jobs; ``part`` n begins n × ``seconds`` after ``since``."""
+
+    since: datetime
+    seconds: float
+    parts: int
+    cells: list[ErrorMatrixCell]
+    errors: dict[str, MaskedText | None] = Field(description="By fingerprint: type and message.")
+    looked_at: int = Field(description="Jobs that were counted.")
+    more: bool = Field(description="There are older ones since then that were not.")
+    left_out: int = Field(description="Jobs of tasks and errors that are not among the 20 most frequent.")
+    now: datetime
+
+
+# -- groups ------------------------------------------------------------------------------------------
 
 # One look into the index for each fingerprint, however many jobs have it.
 _EACH = text(
@@ -92,26 +112,54 @@ _ROW = (
 )  # fmt: skip
 
 
-def kinds(
-    conn: Connection, since: datetime, *, limit: int = 50, cap: int = COUNT_CAP, only: str | None = None
-) -> Kinds:
-    """The kinds of errors with a job made since a moment, that of the newest job first; ``only`` one fingerprint."""
+def groups(
+    conn: Connection,
+    since: datetime,
+    now: datetime,
+    *,
+    limit: int = 50,
+    cap: int = COUNT_CAP,
+    fingerprint: str | None = None,
+) -> ErrorGroups:
+    """Read the groups of errors that have a job created since a moment, the group of the newest job first.
+
+    Args:
+        conn: a connection for reading.
+        since: jobs created before are not counted.
+        now: the database's time, UTC.
+        limit: how many groups to return.
+        cap: where the count of a group's jobs stops.
+        fingerprint: read this group only.
+    """
     edge = smallest_id(since)
     each = conn.execute(_EACH).all()
     found = sorted((row for row in each if row.last >= edge), key=lambda row: row.last, reverse=True)
-    chosen = [row for row in found if only in (None, row.fingerprint)][:limit]
+    chosen = [row for row in found if fingerprint in (None, row.fingerprint)][:limit]
     rows = _rows(conn, {one for row in chosen for one in (row.first, row.last)})
-    told = [_kind(conn, row, rows, edge, cap) for row in chosen if {row.first, row.last} <= rows.keys()]
-    return Kinds(told, len(found), len(each) > KINDS)
+    read = [_group(conn, row, rows, edge, cap) for row in chosen if {row.first, row.last} <= rows.keys()]
+    return ErrorGroups(kinds=read, all=len(found), more=len(each) > KINDS, since=since, now=now)
 
 
-def _kind(conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int) -> Kind:
+def group(conn: Connection, now: datetime, fingerprint: str) -> ErrorGroup:
+    """Read one group of errors.
+
+    Raises:
+        NotFound: if no job has an error with this fingerprint.
+    """
+    found = groups(conn, now - EVER, now, fingerprint=fingerprint)
+    if not found.kinds:
+        message = f"no job has the error {fingerprint}"
+        raise NotFound(message)
+    return found.kinds[0]
+
+
+def _group(conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int) -> ErrorGroup:
     wanted = {"fingerprint": found.fingerprint}
     number = conn.execute(_COUNT, {**wanted, "since": edge, "cap": cap + 1}).scalar_one()
     first, last = rows[found.first], rows[found.last]
-    return Kind(
-        fingerprint=found.fingerprint, number=min(number, cap), more=number > cap,
-        tasks=tuple(conn.execute(_TASKS, wanted).scalars()), first_job=first.id, first_at=first.created_at,
+    return ErrorGroup(
+        fingerprint=found.fingerprint, jobs=CappedCount(number=min(number, cap), more=number > cap),
+        tasks=list(conn.execute(_TASKS, wanted).scalars()), first_job=first.id, first_at=first.created_at,
         last_job=last.id, last_at=last.finished_at or last.created_at, last_task=last.task, last_source=last.source,
         last_period=last.period, last_status=last.status, error=summary(last.error),
     )  # fmt: skip
@@ -123,34 +171,6 @@ def _rows(conn: Connection, ids: Iterable[str]) -> dict[str, Any]:
 
 
 # -- the matrix --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """So many jobs of a task failed with one error in one part of the time."""
-
-    task: str
-    fingerprint: str
-    part: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Task by error by time: ``parts`` begin at ``since`` and are ``seconds`` long each.
-
-    looked_at: how many jobs were counted; ``more`` where there are older ones that were not. errors: for each
-    fingerprint type and message of the newest job's error. left_out: jobs of tasks or kinds that are not named.
-    """
-
-    since: datetime
-    seconds: float
-    parts: int
-    cells: list[Cell]
-    errors: dict[str, str | None]
-    looked_at: int
-    more: bool
-    left_out: int
 
 
 _when = func.coalesce(jobs.c.finished_at, jobs.c.created_at).label("at")
@@ -169,8 +189,8 @@ _FAILING = union_all(
 )
 
 
-def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24, newest: int = NEWEST) -> Matrix:
-    """When which task failed with which error, from the newest jobs made since a moment; by the time of their end."""
+def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24, newest: int = NEWEST) -> ErrorMatrix:
+    """Count which task failed with which error when, from the newest jobs created since a moment, by the time of their end."""
     seconds = max((now - since).total_seconds(), 1.0) / parts
     rows = conn.execute(_FAILING, {"since": smallest_id(since), "newest": newest + 1}).all()
     rows = sorted(rows, key=lambda row: row.id, reverse=True)
@@ -182,11 +202,17 @@ def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24,
         for row in rows
         if row.task in tasks and row.fingerprint in errors
     )
-    cells = [Cell(*place, number) for place, number in sorted(counted.items())]
+    cells = [
+        ErrorMatrixCell(task=task, fingerprint=fingerprint, part=part, jobs=number)
+        for (task, fingerprint, part), number in sorted(counted.items())
+    ]
     named = {fingerprint: next(row.id for row in rows if row.fingerprint == fingerprint) for fingerprint in errors}
     told = _rows(conn, named.values())
     texts = {fingerprint: summary(told[one].error) if one in told else None for fingerprint, one in named.items()}
-    return Matrix(since, seconds, parts, cells, texts, len(rows), more, len(rows) - counted.total())
+    return ErrorMatrix(
+        since=since, seconds=seconds, parts=parts, cells=cells, errors=texts, looked_at=len(rows), more=more,
+        left_out=len(rows) - counted.total(), now=now,
+    )  # fmt: skip
 
 
 def _most(words: Iterable[str]) -> list[str]:
@@ -201,8 +227,8 @@ def _part(at: datetime, since: datetime, seconds: float, parts: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A job that has ended badly, or whose worker died, and that nobody has taken up again."""
+class UnresolvedJob:
+    """A job that failed, was partial or was interrupted, and that nobody has run again."""
 
     id: str
     task: str
@@ -224,7 +250,7 @@ class Left:
 
 
 # The newest are looked at first and asked then: whoever has run all of them again must not wait for all to be asked.
-_newest_left = (
+_newest_unresolved = (
     select(
         jobs.c.id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.status, jobs.c.fingerprint, _when,
         jobs.c.items_failed, jobs.c.attempt, jobs.c.max_attempts, jobs.c.note, jobs.c.unit,
@@ -232,7 +258,7 @@ _newest_left = (
     )
     .where(sql(OPEN), jobs.c.status == bindparam("status"), jobs.c.id >= bindparam("since", type_=Id))
     .order_by(jobs.c.id.desc())
-    .limit(LEFT_LOOKED_AT)
+    .limit(UNRESOLVED_LOOKED_AT)
     .subquery()
 )  # fmt: skip
 _again = jobs.alias("again")
@@ -242,27 +268,27 @@ def _taken_up(*how: Any) -> Any:
     return select(_again.c.id).where(*how, _again.c.status != "cancelled").exists()
 
 
-_LEFT = (
-    select(*(column for column in _newest_left.c if column.name != "unit"))
+_UNRESOLVED = (
+    select(*(column for column in _newest_unresolved.c if column.name != "unit"))
     .where(
-        ~_taken_up(_again.c.rerun_of == _newest_left.c.id, _again.c.rerun_of.is_not(None)),
+        ~_taken_up(_again.c.rerun_of == _newest_unresolved.c.id, _again.c.rerun_of.is_not(None)),
         or_(
-            _newest_left.c.unit.is_(None),
-            ~_taken_up(_again.c.unit == _newest_left.c.unit, _again.c.id > _newest_left.c.id),
+            _newest_unresolved.c.unit.is_(None),
+            ~_taken_up(_again.c.unit == _newest_unresolved.c.unit, _again.c.id > _newest_unresolved.c.id),
         ),
     )
-    .order_by(_newest_left.c.id.desc())
+    .order_by(_newest_unresolved.c.id.desc())
     .limit(bindparam("limit"))
 )
 
 
-def left(conn: Connection, since: datetime, *, statuses: Sequence[str] = FAILING, limit: int = 500) -> list[Left]:
+def unresolved(conn: Connection, since: datetime, *, statuses: Sequence[str] = FAILING, limit: int = 500) -> list[UnresolvedJob]:
     """Jobs made since a moment that failed, came in partly or were interrupted, and were not run again: newest of each status.
 
-    The newest `LEFT_LOOKED_AT` of a status are looked at.
+    The newest `UNRESOLVED_LOOKED_AT` of a status are looked at.
     """
-    found: list[Left] = []
+    found: list[UnresolvedJob] = []
     for status in statuses:
         given = {"status": status, "since": smallest_id(since), "limit": limit}
-        found += [Left(*row) for row in conn.execute(_LEFT, given)]
+        found += [UnresolvedJob(*row) for row in conn.execute(_UNRESOLVED, given)]
     return found

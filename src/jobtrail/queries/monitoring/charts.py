@@ -11,16 +11,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import Field
 from sqlalchemy import bindparam, func, literal, select, union_all
 
 from jobtrail.database.tables import jobs
 from jobtrail.database.types import Id, Moment
 from jobtrail.job.model import FINAL
+from jobtrail.queries.base import Model
 from jobtrail.store.search.search import smallest_id
 
 if TYPE_CHECKING:
@@ -43,37 +45,41 @@ PATIENCE = 4  # times as long a stratum waits for that at most
 _FINAL = frozenset(status.value for status in FINAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How long something took, in seconds: half were below ``p50``, of 100 jobs 95 below ``p95``."""
+class DurationSpread(Model):
+    """How long something took, in seconds: half were below ``p50``, 95 of 100 below ``p95``."""
 
     p50: float
     p95: float
 
 
-@dataclass(slots=True)
-class Point:
-    """One part of the time, from ``at`` on.
-
-    waiting, running: how many did so on average, in the last part how many do now. wait, run: how long those did that
-    ended in it.
-    """
+class ChartPoint(Model):
+    """A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now."""
 
     at: datetime
-    submitted: int = 0
-    finished: dict[str, int] = field(default_factory=dict)
-    waiting: int = 0
-    running: int = 0
-    wait: Spread | None = None
-    run: Spread | None = None
+    submitted: int
+    finished: dict[str, int] = Field(examples=[{"completed": 41, "failed": 2}], description="By status.")
+    waiting: int
+    running: int
+    wait: DurationSpread | None
+    run: DurationSpread | None
+
+
+class ChartSeries(Model):
+    """Submitted, waiting, running and ended jobs over time, in parts of ``step`` seconds."""
+
+    step: int
+    points: list[ChartPoint]
+    sampled: bool = Field(description="There were so many jobs that some stand for others; submitted is exact.")
+    task: str | None
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The points, each ``step`` seconds; ``rates`` is how many jobs ended in a second lately, by queue."""
+class SeriesReading:
+    """Points of ``step`` seconds each; ``rates`` is how many jobs ended per second in the last minutes, by queue."""
 
     step: int
-    points: list[Point]
+    points: list[ChartPoint]
     sampled: bool
     rates: dict[str, float]
 
@@ -138,8 +144,8 @@ _COUNTS = {of_task: _counting(of_task=of_task) for of_task in (False, True)}
 _SAMPLES = {of_task: _sampling(of_task=of_task) for of_task in (False, True)}
 
 
-class Series:
-    """Reads the series of a store, and remembers for a while what can hardly change any more."""
+class SeriesReader:
+    """Reads the series of a store and keeps for a while the parts that hardly change."""
 
     def __init__(self) -> None:
         self._strata: OrderedDict[tuple[str | None, int, int], _Stratum] = OrderedDict()
@@ -154,7 +160,7 @@ class Series:
         task: str | None = None,
         standing: tuple[int, int] | None = None,
         heads: Iterable[datetime] = (),
-    ) -> Told:
+    ) -> SeriesReading:
         """The last ``seconds``; of one task where it is named.
 
         standing: how many wait and are due, and how many run, at this moment, where that is known: what has waited
@@ -171,7 +177,7 @@ class Series:
             gathered.add_stratum(place, stratum)
         before = _moment((first - BEFORE) * step)
         gathered.add_rows(_behind_heads(conn, {at for at in heads if at < before}, first * step), 1.0)
-        return gathered.told(standing)
+        return gathered.reading(standing)
 
     def rates(self, conn: Connection, now: datetime, heads: Iterable[datetime]) -> dict[str, float]:
         """How many jobs of each queue ended in a second of the last five minutes; ``heads`` as for `read`."""
@@ -241,6 +247,10 @@ def _behind_heads(conn: Connection, heads: Iterable[datetime], start: float) -> 
     return found
 
 
+def _empty_point(at: datetime) -> ChartPoint:
+    return ChartPoint(at=at, submitted=0, finished={}, waiting=0, running=0, wait=None, run=None)
+
+
 class _Gathering:
     """Puts jobs into the points in which they waited, ran and ended."""
 
@@ -248,7 +258,7 @@ class _Gathering:
         self._step = step
         self._first = first
         self._start = first * step
-        self._points = [Point(_moment(place * step)) for place in range(first, last + 1)]
+        self._points = [_empty_point(_moment(place * step)) for place in range(first, last + 1)]
         self._finished: list[dict[str, float]] = [defaultdict(float) for _ in self._points]
         self._waits: list[list[tuple[float, float]]] = [[] for _ in self._points]
         self._runs: list[list[tuple[float, float]]] = [[] for _ in self._points]
@@ -284,7 +294,7 @@ class _Gathering:
         if over >= self._since:
             self._ended_lately[row.queue] += weight
 
-    def told(self, standing: tuple[int, int] | None) -> Told:
+    def reading(self, standing: tuple[int, int] | None) -> SeriesReading:
         waiting, running = self._waiting.means(), self._running.means()
         if standing is not None:
             older = max(standing[0] - self._waiting.still, 0.0)
@@ -295,7 +305,7 @@ class _Gathering:
             point.waiting, point.running = round(waiting[place]), round(running[place])
             point.wait, point.run = _spread(self._waits[place]), _spread(self._runs[place])
         rates = {queue: number / LATELY for queue, number in self._ended_lately.items()}
-        return Told(self._step, self._points, self._sampled, rates)
+        return SeriesReading(self._step, self._points, self._sampled, rates)
 
 
 class _Level:
@@ -333,13 +343,13 @@ class _Level:
         ]
 
 
-def _spread(values: list[tuple[float, float]]) -> Spread | None:
+def _spread(values: list[tuple[float, float]]) -> DurationSpread | None:
     """Of (seconds, weight)."""
     if not values:
         return None
     values.sort()
     whole = sum(weight for _, weight in values)
-    return Spread(_at(values, 0.5 * whole), _at(values, 0.95 * whole))
+    return DurationSpread(p50=_at(values, 0.5 * whole), p95=_at(values, 0.95 * whole))
 
 
 def _at(values: Sequence[tuple[float, float]], share: float) -> float:

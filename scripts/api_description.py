@@ -1,13 +1,21 @@
-"""An example of every request and every answer, put together from those of its fields: the weather of EWR in February 2013."""
+"""Print the description of the API (OpenAPI) with an example of every request and answer, for the documentation.
+
+The examples are put together from those of the fields: the weather of EWR in February 2013. The server answers
+``/api/openapi.json`` without them.
+"""
 
 from __future__ import annotations
 
+import json
+import tempfile
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jobtrail import JobTrail
+from jobtrail.api import create_api
+from jobtrail.api.problems import MEDIA_TYPE, Problem
 from jobtrail.queries.base import ID
-
-from .problems import MEDIA_TYPE, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +89,8 @@ def add(made: dict[str, Any]) -> None:
             parameter["example"] = _of(parameter["schema"], schemas, parameter["name"])
         for media in operation.get("requestBody", {}).get("content", {}).values():
             media["example"] = text or _request(media["schema"], schemas)
-        for status, answer in operation["responses"].items():
+        for status, found in operation["responses"].items():
+            answer = made["components"]["responses"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
             for kind, media in answer.get("content", {}).items():
                 refusal = refused(int(status)) if kind == MEDIA_TYPE else None
                 media["example"] = refusal or (_of(media["schema"], schemas) if kind == "application/json" else text)
@@ -141,3 +150,15 @@ def _fits(value: Any, schema: dict[str, Any]) -> bool:
     if "type" in schema and not isinstance(value, _TYPES[schema["type"]]):
         return False
     return not isinstance(value, list) or all(_fits(one, schema.get("items", {})) for one in value)
+
+
+def described(jobs: JobTrail) -> dict[str, Any]:
+    """The description of an application's API with examples."""
+    made: dict[str, Any] = create_api(jobs).openapi()
+    add(made)
+    return made
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(described(JobTrail(f"sqlite:///{Path(folder) / 'jobs.db'}", plugins=[])), indent=1))

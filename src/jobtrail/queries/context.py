@@ -1,0 +1,129 @@
+"""What queries need of an application: its store, tasks and schedules, a cache, and a time limit for searches."""
+
+from __future__ import annotations
+
+import operator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.database.statement_timeout import time_limit
+from jobtrail.job.model import Status
+from jobtrail.store.queues import waiting_queues
+from jobtrail.store.search import search as job_search
+
+from .monitoring import statistics
+from .monitoring.charts import SeriesReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.commands.service import Service
+    from jobtrail.job.task import Tasks
+    from jobtrail.schedules.service import Schedules
+
+    from .read_cache import ReadCache
+
+LONG = 10_000  # jobs that wait in a queue: counts above change little
+
+
+@dataclass(slots=True)
+class QueryContext:
+    """The application as queries see it.
+
+    Attributes:
+        service: the application's service, with its store and settings.
+        find_tasks: returns the registered tasks; plug-ins are loaded at the first call.
+        find_schedules: returns the schedules.
+        cache: keeps counts for a second where many clients read; None reads each time.
+        search_seconds: returns the time limit of `search`, in seconds; None for no limit.
+    """
+
+    service: Service
+    find_tasks: Callable[[], Tasks]
+    find_schedules: Callable[[], Schedules]
+    cache: ReadCache | None = None
+    search_seconds: Callable[[], float] | None = None
+    series: SeriesReader = field(default_factory=SeriesReader)
+
+    @property
+    def tasks(self) -> Tasks:
+        """The registered tasks."""
+        return self.find_tasks()
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules."""
+        return self.find_schedules()
+
+    @property
+    def silent_after(self) -> float:
+        """Seconds without a beat after which a worker is shown as silent."""
+        return self.service.settings.silent_after
+
+    def now(self) -> datetime:
+        """The database's time, UTC."""
+        return self.service.store.now()
+
+    def marked(self, task: str) -> frozenset[str]:
+        """The arguments of a task that the task declares secret."""
+        found = self.tasks.find(task)
+        return found.secret if found is not None else frozenset()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a connection for reading."""
+        self.service.make_readable()
+        with self.service.store.read() as conn:
+            yield conn
+
+    @contextmanager
+    def search(self) -> Iterator[Connection]:
+        """`read` for queries that may read many rows.
+
+        Raises:
+            TooSlow: if a statement takes longer than ``search_seconds``.
+        """
+        with self.read() as conn:
+            if self.search_seconds is None:
+                yield conn
+            else:
+                with time_limit(conn, self.search_seconds()):
+                    yield conn
+
+    # -- counts that several queries share ------------------------------------------------------------
+
+    def cached(self, key: Any, look: Callable[[], Any], is_steady: Callable[[Any], bool] | None = None) -> Any:
+        """The value of a key from the cache, or as ``look`` reads it now."""
+        return look() if self.cache is None else self.cache.read(key, look, is_steady)
+
+    def waiting(self, conn: Connection, now: datetime) -> list[statistics.QueueBacklog]:
+        """What waits in each queue."""
+        queues: list[str] = self.cached("queues", lambda: waiting_queues(conn))
+        return [
+            self.cached(("waiting", queue), partial(statistics.waiting_in, conn, queue, now), _is_long)
+            for queue in queues
+        ]
+
+    def statuses(self, conn: Connection) -> dict[str, job_search.Counted]:
+        """How many jobs have each status."""
+        return {
+            status.value: self.cached(
+                ("status", status.value), partial(job_search.in_status, conn, status), operator.attrgetter("more")
+            )
+            for status in Status
+        }
+
+    def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
+        """How many jobs of each queue ended per second in the last minutes."""
+        heads = statistics.heads(self.waiting(conn, now))
+        found: dict[str, float] = self.cached("rates", lambda: self.series.rates(conn, now, heads))
+        return found
+
+
+def _is_long(one: statistics.QueueBacklog) -> bool:
+    return one.due + one.later >= LONG

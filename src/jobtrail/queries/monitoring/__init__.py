@@ -1,0 +1,1 @@
+"""What operators watch: errors, charts, audit, statistics, workers and queues, and what needs attention."""
