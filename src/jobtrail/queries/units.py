@@ -183,8 +183,7 @@ def read_coverage(
         InvalidPeriod: if a period cannot be read.
         InvalidOption: if there is no such zoom, or there would be too many columns.
     """
-    now, found = context.now(), context.tasks.find(task)
-    sources = units.sources(conn, task, limit=MOST_SOURCES)
+    now, found, sources = context.now(), context.tasks.find(task), units.sources(conn, task, limit=MOST_SOURCES)
     if not sources and found is None:
         _check_has_units(conn, task)
     newest = units.newest_periods(conn, task, limit=NEWEST)
