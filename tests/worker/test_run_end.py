@@ -91,6 +91,15 @@ def test_a_cancel_wins_over_a_limit(jobs, maker, running):
     assert str(job.refresh().status) == "cancelled"
 
 
+def test_an_end_that_is_written_before_its_own_request_to_stop_is_not_lost(jobs, maker, running):
+    """Moves are written in groups: the end of one job may bring its group before the requests to stop of others."""
+    job, claim = running
+    request = transitions.stop_requested(subject(claim), jobs.store.now(), cause=StopCause.TIMEOUT, actor="engine")
+    end = decided(jobs, claim, RAISED, stop_cause="timeout", status=Status.CANCELLING)
+    assert write(jobs, end, RunEnd(request, body_over=False)) == []
+    assert str(job.refresh().status) == "pending"
+
+
 def test_the_body_of_a_forced_end_has_returned(jobs, maker, running):
     job, claim = running
     ask_to_stop(maker, claim, StopCause.CANCEL)

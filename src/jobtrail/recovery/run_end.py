@@ -118,7 +118,10 @@ def _move_for(one: RunEnd, row: JobRow | None) -> Move | None:
         return None
     if row.body_running:
         return transitions.body_returned(Subject.of(row))
-    return one.instead.get(row.stop_cause or "") if row.status is Status.CANCELLING else None
+    instead = one.instead.get(row.stop_cause or "") if row.status is Status.CANCELLING else None
+    if instead is None and row.status in one.move.leaves:
+        return one.move  # its own request to stop was written after it, in this transaction
+    return instead
 
 
 def _write_note(conn: Connection, store: Store, one: RunEnd, now: datetime) -> None:
