@@ -91,7 +91,7 @@ OPENED = {
     "re-run": ("#/jobs/{partial}", ["Re-run 1 failed item…"]),
     "changed arguments": ("#/jobs/{partial}", ["Run with changed arguments…"]),
     "corrected file": ("#/jobs/{stopped}", ["Run with a corrected file…"]),
-    "evidence": ("#/jobs/{failed}", ["Whole trail", "Traceback", "more, not possible now"]),
+    "evidence": ("#/jobs/{failed}", ["Whole trail", "more, not possible now"]),
     "answer that does not fit": ("#/jobs/{form}", ["Send the answer"]),
     "cancel": ("#/jobs/{form}", ["Cancel…"]),
     "backfill": ("#/coverage?task=sync_weather&at=2013", ["weather/EWR 2013-03: Missing"]),
@@ -160,3 +160,21 @@ def test_an_address_that_leads_nowhere_says_so(place, browse):
     page.get_by_role("heading", level=1, name="Nothing is here").wait_for()
     missing = browse(f"{place.address}#/jobs/0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f")
     missing.get_by_text("there is no job").wait_for()
+
+
+def test_the_traceback_of_a_failed_job_comes_first_and_is_open(place, browse, jobs_of):
+    page = browse(f"{place.address}#/jobs/{jobs_of['failed']}")
+    trace = page.locator("pre", has_text="PermanentError")
+    trace.wait_for()
+    log = page.get_by_role("heading", level=2, name="Log", exact=True)
+    assert trace.bounding_box()["y"] < log.bounding_box()["y"]
+
+
+def test_arguments_of_many_lines_are_folded(place, browse):
+    job = place.submit("keep_numbers", {"number": 1, "more": {f"key {number}": number for number in range(300)}})
+    page = browse(f"{place.address}#/jobs/{job}")
+    folded = page.locator("details.fold").first
+    folded.wait_for()
+    assert not page.get_by_text('"key 299"').first.is_visible()
+    folded.locator("summary").click()
+    page.get_by_text('"key 299"').first.wait_for()

@@ -399,6 +399,7 @@ export const en = {
   "facts.steps": "Steps kept",
   "facts.created": "Created",
   "facts.job": "Job",
+  "facts.lines": "{n} {n|line|lines}",
   "facts.trace": "Traceback",
   "facts.alike": "All jobs with this error",
   "actions.title": "What you can do",

@@ -403,6 +403,7 @@ export const ru: Texts = {
   "facts.steps": "Сохранённые шаги",
   "facts.created": "Создано",
   "facts.job": "Задание",
+  "facts.lines": "{n} {n|строка|строки|строк}",
   "facts.trace": "Трассировка",
   "facts.alike": "Все задания с этой ошибкой",
   "actions.title": "Что можно сделать",

@@ -14,7 +14,7 @@ import { AnswerCard } from "../parts/answercard";
 import { Attempts } from "../parts/attempts";
 import { Button, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
-import { Facts } from "../parts/facts";
+import { Facts, Traceback } from "../parts/facts";
 import { Items } from "../parts/items";
 import { Kin } from "../parts/kin";
 import { JobLog } from "../parts/log";
@@ -95,6 +95,7 @@ function Whole({ job }: { job: JobWhole }) {
       <Road job={job} now={now} />
       <div className="grid g-2-1 split">
         <div className="grid">
+          {job.status === "failed" && <Traceback job={job} />}
           <Items job={job} />
           <Attempts job={job} now={now} />
           <JobLog job={job} />
@@ -103,6 +104,7 @@ function Whole({ job }: { job: JobWhole }) {
         <div className="grid">
           <Actions job={job} onAct={start} icon={act.icon} />
           <Facts job={job} />
+          {job.status !== "failed" && <Traceback job={job} />}
         </div>
       </div>
       {act.dialog}

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
+import { stringify } from "../lib/exact";
 import { word } from "../lib/filter";
 import { Card, Json, Rows } from "./basic";
 import { StatusTag, useActor } from "./status";
@@ -46,11 +47,12 @@ export function Facts({ job }: { job: JobWhole }) {
       </>,
     );
   if (job.unit_of) add(t("facts.truth"), <Truth job={job} />);
-  add(t("facts.arguments"), <Json value={job.arguments} />);
-  if (job.result !== null && job.result !== undefined) add(t("facts.result"), <Json value={job.result} />);
+  add(t("facts.arguments"), <Given value={job.arguments} name={t("facts.arguments")} />);
+  if (job.result !== null && job.result !== undefined)
+    add(t("facts.result"), <Given value={job.result} name={t("facts.result")} />);
   if (Object.keys(job.labels).length > 0) add(t("facts.labels"), <Labels labels={job.labels} />);
   if (job.context && Object.keys(job.context as object).length > 0)
-    add(t("facts.context"), <Json value={job.context} />);
+    add(t("facts.context"), <Given value={job.context} name={t("facts.context")} />);
   add(t("col.by"), [actor(job.actor), job.reason && job.reason].filter(Boolean).join(", "));
   if (job.submitted_by) {
     const by = job.submitted_by;
@@ -74,20 +76,44 @@ export function Facts({ job }: { job: JobWhole }) {
       <div className="card-body">
         <Rows rows={rows} />
       </div>
-      {job.failure?.traceback && (
-        <details className="trace">
-          <summary>{t("facts.trace")}</summary>
-          <pre tabIndex={0} role="group" aria-label={t("facts.trace")}>
-            {job.failure.traceback}
-          </pre>
-          <p className="small dim">
-            <Link to="/jobs" search={{ q: word("error", job.failure.fingerprint) }}>
-              {t("facts.alike")}
-            </Link>
-          </p>
-        </details>
-      )}
     </Card>
+  );
+}
+
+/** The traceback of a job that failed: it comes first, for it says where. */
+export function Traceback({ job }: { job: JobWhole }) {
+  const { t } = useSpeech();
+  if (!job.failure?.traceback) return null;
+  return (
+    <Card title={t("facts.trace")} className="o1">
+      <div className="card-body trace">
+        <pre tabIndex={0} role="group" aria-label={t("facts.trace")}>
+          {job.failure.traceback}
+        </pre>
+        <p className="small dim">
+          <Link to="/jobs" search={{ q: word("error", job.failure.fingerprint) }}>
+            {t("facts.alike")}
+          </Link>
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+const LONG = 20; // lines
+
+/** A value of many lines is folded, so that it pushes nothing away. */
+function Given({ value, name }: { value: unknown; name: string }) {
+  const { t } = useSpeech();
+  const lines = stringify(value, 1)?.split("\n").length ?? 0;
+  if (lines <= LONG) return <Json value={value} />;
+  return (
+    <details className="fold">
+      <summary>
+        {name}: {t("facts.lines", { n: lines })}
+      </summary>
+      <Json value={value} />
+    </details>
   );
 }
 
