@@ -68,8 +68,8 @@ MUTANTS = (
     ),
     Mutant(
         "schedules: a cron rule is read in UTC", "schedules/rules/rules.py",
-        "shown = self._match(local(moment, zone))", 'shown = self._match(local(moment, ZoneInfo("UTC")))',
-        ("tests/schedules/rules/test_rules.py",),
+        "zone = ZoneInfo(self.zone)\n        try:\n            return self._next_time_of_day", 'zone = ZoneInfo("UTC")\n        try:\n            return self._next_time_of_day',
+        ("tests/schedules/rules",),
     ),
     Mutant(
         "queries: a cell may be a formula", "queries/csv_cell.py",

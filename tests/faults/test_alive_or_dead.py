@@ -99,16 +99,15 @@ def test_c19_a_worker_that_is_blocked_past_a_deadline_is_ended_where_that_is_wan
 
 
 def test_a_forked_grandchild_does_not_keep_its_worker_alive(one: Fleet) -> None:
+    one.settings["silent_after"] = 60.0  # only the operating system can tell in time
     worker = one.start()
     job = one.submit("forking", seconds=60.0)
     forked = Path(f"{one.diary_path}.forked")
     until("it has forked", lambda: forked.exists() and forked.read_text())
     try:
         other = one.start()
-        died = time.monotonic()
         worker.kill()
-        until("the death is noticed", lambda: one.state_of(worker.pid) == "dead")
-        assert time.monotonic() - died < 5, "at once, whoever holds the pipe"
+        until("the death is noticed, whoever holds the pipe", lambda: one.state_of(worker.pid) == "dead")
         one.drained()
         assert [line["pid"] for line in one.diary("end")] == [other.pid]
         assert one.rows()[job].status == "completed"
