@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -30,6 +30,7 @@ from .worker.worker import Worker
 if TYPE_CHECKING:
     from .commands.groups import Group
     from .integrations.prometheus import Metrics
+    from .queries.base import CappedCount
     from .queries.facade import Queries
     from .schedules.service import Schedules
 
@@ -282,6 +283,35 @@ class JobTrail:
             InvalidFilter: If the text does not follow the grammar.
         """
         return self.service.find(text, limit=limit, before=before)
+
+    def each(self, text: str = "", *, before: str | None = None) -> Iterator[Job]:
+        """Return all jobs that match a filter, newest first, read page by page.
+
+        Args:
+            text: The filter.
+            before: Id of a job; only jobs created before it.
+
+        Raises:
+            InvalidFilter: If the text does not follow the grammar.
+
+        Example:
+            ```python
+            for job in jobs.each("status:failed task:sync_weather"):
+                job.retry()
+            ```
+        """
+        return self.service.each(text, before=before)
+
+    def count(self, text: str = "") -> CappedCount:
+        """Count the jobs that match a filter.
+
+        Returns:
+            ``number``, exact up to 10,000, and ``more`` if there are, or may be, more.
+
+        Raises:
+            InvalidFilter: If the text does not follow the grammar.
+        """
+        return self.queries.job_count(text)
 
     def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
         """Delete answers that were remembered by ``ask(remember=True)``.

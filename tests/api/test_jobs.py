@@ -66,14 +66,14 @@ def test_a_search_that_takes_too_long_is_given_up_in_words(app_jobs, clients):
     client.app.state.context.search_seconds = 0.001
     from sqlalchemy import text
 
-    from jobtrail.api.routes import jobs as routes
+    from jobtrail.queries.jobs import job_list
 
     def slow(conn, *_, **__):
         many = "SELECT count(*) FROM jobtrail_jobs a, jobtrail_jobs b, jobtrail_jobs c"
         conn.execute(text(many)).scalar()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes.search, "find", slow)
+        patch.setattr(job_list.search, "find", slow)
         begun = time.monotonic()
         told = problem(client.get("/api/jobs"), 503, "too-slow")
     assert "say more in the filter" in told["detail"]

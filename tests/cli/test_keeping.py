@@ -155,7 +155,7 @@ def test_a_database_alone_is_enough_to_look(jt: Command, submitted: Make, bare: 
     assert bare("cancel", job_id, "--database", url).code == 0
     assert bare("submit", "add", "--database", url).code == 2
     monkeypatch.setenv("JOBTRAIL_URL", url)
-    assert bare("list", "--json").json["count"] == 1
+    assert bare("list", "--json").json["count"]["number"] == 1
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_read_only_file(jt: Command, submitted: Make, tmp_path: Path) -> None:
     job_id = submitted("add", "-a", "a=1")
     read_only = f"sqlite:///file:{tmp_path}/shop.db?mode=ro&uri=true"
     (tmp_path / "shop.db").chmod(stat.S_IREAD)
-    assert jt("list", "--json", "--database", read_only).json["count"] == 1
+    assert jt("list", "--json", "--database", read_only).json["count"]["number"] == 1
     _one_sentence(jt("cancel", job_id, "--database", read_only), "is read-only")
 
 
@@ -226,7 +226,7 @@ def test_a_locked_file_is_read_and_a_write_says_what_is_wrong(
     job_id = submitted("add", "-a", "a=1")
     with contextlib.closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert jt("list", "--json").json["count"] == 1
+        assert jt("list", "--json").json["count"]["number"] == 1
         assert jt("show", job_id).code == 0
         begun = time.monotonic()
         _one_sentence(jt("submit", "add", "-a", "a=2"), "is locked by another program")

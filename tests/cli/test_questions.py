@@ -103,7 +103,7 @@ def test_all_of_one_job_with_its_answers(jt: Command, ran: Make) -> None:
     assert "seen" in told
     assert "s3cret" not in told
     assert answer_of(jt, job_id) == {"column": "when", "password": "•••"}
-    assert "has asked nothing" in jt("questions", "--job", jt("submit", "load", "--json").json["id"]).out
+    assert "has asked nothing" in jt("questions", "--job", jt("submit", "load", "--json").json["job"]["id"]).out
 
 
 # -- answer --with -------------------------------------------------------------------------------------
@@ -113,13 +113,14 @@ def test_an_answer_lets_the_job_go_on(jt: Command, ran: Make) -> None:
     job_id = ran("choose")
     assert f"asks a person: jobtrail answer {job_id[-8:]}" in jt("list").out
     answer = jt("answer", job_id[-8:], "--with", '{"column": "when", "skip": 2}', "--json")
-    assert (answer.code, answer.json["status"]) == (0, "pending")
+    assert (answer.code, answer.json["job"]["status"]) == (0, "pending")
     assert jt("worker", "--burst").code == 0
     seen = jt("show", job_id, "--json").json
     assert (seen["status"], seen["result"]["column"], seen["result"]["skip"]) == ("completed", "when", 2)
     (asked,) = seen["questions"]
     assert (asked["state"], asked["actor"]) == ("answered", f"person:{getpass.getuser()}")
-    assert [one["name"] for one in seen["events"]] == ["asked", "answered"]
+    names = [one["name"] for one in seen["timeline"]]
+    assert [one for one in names if one not in {"submitted", "started", "finished"}] == ["asked", "answered"]
 
 
 def test_by_the_id_of_the_question(jt: Command, ran: Make) -> None:
@@ -191,7 +192,7 @@ def test_a_question_of_a_cancelled_job_is_closed(jt: Command, ran: Make) -> None
 def test_no_such_thing(jt: Command, ran: Make) -> None:
     ran("pick")
     assert "there is no job 'zz', and no open question that ends so" in jt("answer", "zz", "--with", "1").err
-    nothing = jt("submit", "load", "--json").json["id"]
+    nothing = jt("submit", "load", "--json").json["job"]["id"]
     assert "has asked nothing" in jt("answer", nothing, "--with", "1").err
 
 
@@ -213,7 +214,7 @@ def test_field_by_field(jt: Command, ran: Make, typed: Type) -> None:
     answer = jt("answer", job_id, "--json")
     assert answer.code == 0, answer.err
     assert answer.out.startswith("{")
-    assert answer.json["id"] == job_id
+    assert answer.json["job"]["id"] == job_id
     assert "As it stands in the first line" in answer.err
     assert "column is required" in answer.err
     assert "skip must be at least 0; it is -3" in answer.err
@@ -357,7 +358,9 @@ def test_show_draws_the_chain(jt: Command, chained: Callable[..., str]) -> None:
         "load s 201", "└─ report ", "   └─ aler",
     ]  # fmt: skip
     ancestors = jt("show", report["job"], "--json").json["ancestors"]
-    assert ancestors == [{"id": job_id, "task": "load", "status": "completed"}]
+    assert [(one["id"], one["group"], one["name"], one["status"]) for one in ancestors] == [
+        (job_id, False, "load", "completed")
+    ]
 
 
 def run_due(jt: Command) -> None:
@@ -390,7 +393,7 @@ def test_show_tells_of_groups(jt: Command) -> None:
     run_due(jt)
     seen = jt("show", first, "--json").json["groups"]
     assert [(one["name"], one["total"], one["ended"], one["outcome"]) for one in seen] == [("night", 2, 2, "success")]
-    follower = seen[0]["following"][0]
+    follower = seen[0]["successors"][0]
     assert follower["status"] == "completed"
     assert "group 'night'" in jt("show", follower["job"]).out
 
@@ -398,13 +401,13 @@ def test_show_tells_of_groups(jt: Command) -> None:
 def test_a_rerun_takes_successors_along_where_that_is_said(jt: Command, chained: Callable[..., str]) -> None:
     job_id = chained()
     run_due(jt)
-    alone = jt("rerun", job_id, "--json").json["id"]
+    alone = jt("rerun", job_id, "--json").json["job"]["id"]
     run_due(jt)
     assert jt("show", alone, "--json").json["successors"] == []
-    whole = jt("rerun", job_id, "--with-successors", "--json").json["id"]
+    whole = jt("rerun", job_id, "--with-successors", "--json").json["job"]["id"]
     run_due(jt)
     assert [one["state"] for one in jt("show", whole, "--json").json["successors"]] == ["submitted", "skipped"]
-    assert jt("list", "task:report", "--json").json["count"] == 2
+    assert jt("list", "task:report", "--json").json["count"]["number"] == 2
 
 
 def test_what_was_remembered_can_be_forgotten(jt: Command, ran: Make) -> None:

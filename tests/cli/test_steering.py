@@ -39,12 +39,12 @@ def test_submit_tells_the_id(jt: Command) -> None:
 
 def test_values_are_json_where_they_parse(jt: Command, submitted: Make) -> None:
     job_id = submitted("fail", "-a", "message=NaN", "-a", 'password={"a": [1, null]}')
-    assert jt("show", job_id, "--json").json["args"]["message"] == "NaN"
+    assert jt("show", job_id, "--json").json["arguments"]["message"] == "NaN"
     whole = submitted(
         "add", "--args", '{"a": 2}', "-a", "b=3", "--label", "tenant=acme", "--queue", "q", "--priority", "1"
     )
     seen = jt("show", whole, "--json").json
-    assert (seen["args"], seen["labels"]) == ({"a": 2, "b": 3}, {"tenant": "acme"})
+    assert (seen["arguments"], seen["labels"]) == ({"a": 2, "b": 3}, {"tenant": "acme"})
     assert (seen["queue"], seen["priority"]) == ("q", 1)
 
 
@@ -52,7 +52,7 @@ def test_a_unit_is_submitted_once(jt: Command, submitted: Make) -> None:
     words = ("load", "--source", "A", "--period", "2013-02")
     first = submitted(*words)
     again = jt("submit", *words, "--json").json
-    assert (again["id"], again["created"]) == (first, False)
+    assert (again["job"]["id"], again["created"]) == (first, False)
     assert "is there already" in jt("submit", *words).out
     assert jt("submit", *words, "--if-active", "raise").code == 1
     assert jt("submit", *words, "-a", "rows=9").err.count("\n") == 1
@@ -96,13 +96,14 @@ def test_wrong_usage_is_one_sentence(jt: Command, words: tuple[str, ...], told: 
 
 def test_rerun_retry_cancel(jt: Command, submitted: Make, ran: Make) -> None:
     failed = ran("fail", "--period", "2013-02")
-    new = jt("rerun", failed[-10:], "--reason", "again", "--json").json
-    assert (new["rerun_of"], new["mode"], new["reason"]) == (failed, "full", "again")
+    new = jt("rerun", failed[-10:], "--reason", "again", "--json").json["job"]
+    shown = jt("show", new["id"], "--json").json
+    assert (new["rerun_of"], shown["mode"], shown["reason"]) == (failed, "full", "again")
     assert jt("rerun", failed).code == 1  # the unit is active
     assert jt("retry", failed).code == 1
-    cancelled = jt("cancel", new["id"], "--reason", "enough", "--actor", "person:eve", "--json").json
+    cancelled = jt("cancel", new["id"], "--reason", "enough", "--actor", "person:eve", "--json").json["job"]
     assert cancelled["status"] == "cancelled"
-    line = jt("show", new["id"], "--json").json["events"][-1]
+    line = jt("show", new["id"], "--json").json["timeline"][-1]
     assert (line["name"], line["actor"], line["reason"]) == ("cancelled", "person:eve", "enough")
     assert jt("cancel", new["id"]).code == 1
     assert jt("retry", new["id"]).code == 0
@@ -122,8 +123,8 @@ def test_a_corrected_file(jt: Command, ran: Make, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("1")
     (tmp_path / "two.csv").write_text("12")
     first = ran("read", "--file", "one.csv")
-    second = jt("rerun", first, "--mode", "resume", "--file", "two.csv", "--json").json
-    assert second["file"]["size"] == 2
+    second = jt("rerun", first, "--mode", "resume", "--file", "two.csv", "--json").json["job"]
+    assert jt("show", second["id"], "--json").json["input"]["size"] == 2
 
 
 def test_wait_has_the_result_and_the_exit_code(jt: Command, process: Start) -> None:
@@ -178,7 +179,7 @@ def test_sigterm_ends_a_worker_in_bounded_time(jt: Command, submitted: Make, pro
     assert "stopping: 1 running" in err
     assert "Traceback" not in err
     seen = jt("show", job_id, "--json").json
-    assert (seen["status"], seen["attempt"], seen["events"][-1]["name"]) == ("pending", 0, "handed_back")
+    assert (seen["status"], seen["attempt"], seen["timeline"][-1]["name"]) == ("pending", 0, "handed_back")
 
 
 def test_a_second_signal_does_not_wait(

@@ -22,7 +22,7 @@ def test_the_commands_of_the_page(tmp_path):
     example = next(block for block in blocks(PAGE) if block.info == "python run")
     shell = next(block for block in blocks(PAGE) if block.info == "sh")
     (tmp_path / "example.py").write_text(example.text.partition("job = load.enqueue()")[0], encoding="utf-8")
-    job_id = json.loads(jobtrail(tmp_path, "--app", "example:jobs", "submit", "load", "--json").stdout)["id"]
+    job_id = json.loads(jobtrail(tmp_path, "--app", "example:jobs", "submit", "load", "--json").stdout)["job"]["id"]
     assert jobtrail(tmp_path, "--app", "example:jobs", "worker", "--burst").returncode == 0
 
     lines = [shlex.split(line.replace("ID", job_id[-8:])) for line in shell.text.splitlines()]

@@ -14,12 +14,21 @@ from datetime import timedelta
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import bindparam, delete, func, or_, select
 
 from jobtrail.database.tables import events, idempotency_keys, jobs, workers
 from jobtrail.database.types import Moment
 from jobtrail.errors import Conflict, InvalidOption
-from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
+from jobtrail.job.allowed_actions import (
+    ActionState,
+    Obstacle,
+    Rule,
+    against_cancel,
+    against_rerun,
+    against_retry,
+    against_run_now,
+)
+from jobtrail.job.model import ACTIVE, DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option
 from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message
@@ -29,7 +38,6 @@ from jobtrail.store.search import search
 from jobtrail.store.search.grammar import ID
 from jobtrail.store.workers import ALIVE
 
-from .rerun import RETRYABLE
 from .using import Using
 
 if TYPE_CHECKING:
@@ -172,6 +180,12 @@ _CHANGED = select(jobs.c.id).where(
         select(events.c.id).where(events.c.job_id == jobs.c.id, events.c.at > _after).exists(),
     ),
 )
+
+
+def _one_id(*conditions: Any) -> Any:
+    return select(_AGAIN.c.id).where(*conditions).limit(1)
+
+
 _STANDS = select(
     jobs.c.id,
     jobs.c.run_no,
@@ -179,57 +193,53 @@ _STANDS = select(
     jobs.c.run_at,
     jobs.c.waits_for,
     jobs.c.body_running,
-    jobs.c.unit,
-    jobs.c.unit_lock,
+    jobs.c.items_failed,
+    jobs.c.file.is_not(None).label("has_file"),
     select(_AGAIN.c.id)
     .where(_AGAIN.c.rerun_of == jobs.c.id, _AGAIN.c.rerun_of.is_not(None), _AGAIN.c.status != "cancelled")
     .exists()
     .label("reran"),
-    select(_AGAIN.c.id).where(_AGAIN.c.unit == jobs.c.unit, _AGAIN.c.id > jobs.c.id).exists().label("newer"),
-    select(_AGAIN.c.id).where(_AGAIN.c.unit_lock == jobs.c.unit).exists().label("active"),
+    _one_id(_AGAIN.c.unit == jobs.c.unit).order_by(_AGAIN.c.id.desc()).scalar_subquery().label("newest"),
+    _one_id(_AGAIN.c.unit_lock == jobs.c.unit).scalar_subquery().label("active"),
+    _one_id(_AGAIN.c.generation == func.coalesce(jobs.c.generation, jobs.c.id), _AGAIN.c.status.in_(sorted(ACTIVE)))
+    .scalar_subquery()
+    .label("continued"),
 )
 
 
 def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
-    """Why nothing would be done with a job as it stands (a row of `stands`); None where something would."""
-    status = Status(row.status)
-    if wanted.action == RETRY:
-        return _not_retried(row, status)
-    if wanted.action == RERUN:
-        return _not_rerun(row, status)
-    if wanted.action == CANCEL:
-        return (
-            Message("commands.skip-stopping").stored
-            if status is Status.CANCELLING
-            else Message("commands.skip-ended").stored
-            if status in FINAL
-            else None
-        )
-    if status is not Status.PENDING:
-        return Message("commands.skip-status", status=status).stored
-    if row.waits_for is not None:
-        return Message("commands.skip-waits").stored
-    return Message("commands.skip-due").stored if row.run_at is None or row.run_at <= now else None
-
-
-def _not_retried(row: Any, status: Status) -> str | None:
-    if status not in RETRYABLE:
-        return Message("commands.skip-status", status=status).stored
-    if row.body_running:
-        return Message("commands.skip-body-runs").stored
-    if row.unit is None or row.unit_lock == row.unit:
-        return None
-    if row.active:
-        return Message("commands.skip-active").stored
-    return Message("commands.skip-newer").stored if row.newer else None
-
-
-def _not_rerun(row: Any, status: Status) -> str | None:
-    if status not in FINAL:
-        return Message("commands.skip-status", status=status).stored
-    if row.reran:
+    """Why nothing would be done with a job as it was read (a row of `stands`); None where something would."""
+    state = ActionState(
+        row.id, Status(row.status), row.run_at, row.body_running, row.waits_for, row.active, row.newest, row.continued,
+        row.items_failed or 0, row.has_file,
+    )  # fmt: skip
+    if wanted.action == RERUN and state.status in FINAL and row.reran:
         return Message("commands.skip-reran").stored
-    return Message("commands.skip-active").stored if row.active else None
+    obstacle = _against(wanted, state, now)
+    if obstacle is None:
+        return None
+    code, of = _SKIPS.get(obstacle.rule), {"status": state.status} if obstacle.rule is Rule.STATE else {}
+    return obstacle.reason if code is None else Message(code, **of).stored
+
+
+_SKIPS = {
+    Rule.STATE: "commands.skip-status",
+    Rule.ENDED: "commands.skip-ended",
+    Rule.STOPPING: "commands.skip-stopping",
+    Rule.BODY_RUNNING: "commands.skip-body-runs",
+    Rule.UNIT_ACTIVE: "commands.skip-active",
+    Rule.NOT_NEWEST: "commands.skip-newer",
+    Rule.WAITS_FOR: "commands.skip-waits",
+    Rule.DUE: "commands.skip-due",
+}
+
+
+def _against(wanted: Wanted, state: ActionState, now: datetime) -> Obstacle | None:
+    if wanted.action == RETRY:
+        return against_retry(state)
+    if wanted.action == RERUN:
+        return against_rerun(state, Mode(wanted.mode or Mode.FULL))
+    return against_cancel(state) if wanted.action == CANCEL else against_run_now(state, now)
 
 
 def stands(conn: Connection, job_id: str) -> Any:

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import AlreadyActive, Conflict, DuplicateRow, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import transitions
+from jobtrail.job.allowed_actions import (
+    ActionState,
+    Obstacle,
+    Rule,
+    against_cancel,
+    against_rerun,
+    against_retry,
+    against_run_now,
+)
 from jobtrail.job.failure import describe
 from jobtrail.job.ids import new_id
 from jobtrail.job.items import failed_again
-from jobtrail.job.model import FINAL, Mode, NewJob, Status, StopCause, Submitted
+from jobtrail.job.model import Mode, NewJob, Status, StopCause, Submitted
 from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, choice_option
 from jobtrail.job.transitions import Subject
@@ -33,7 +42,6 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 MODES = tuple(mode.value for mode in Mode)
-RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
 
 
 def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
@@ -45,13 +53,9 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
 
     def operation(conn: Connection) -> Any:
         row = _existing(conn, job_id)
-        if row.status not in RETRYABLE:
-            return IllegalMove(_cannot("commands.cannot-retry", row), row.id)
-        if row.body_running:
-            return Conflict(Message("commands.body-still-runs", job=row.id), row.id)
-        refusal = _unit_in_way(conn, row)
-        if refusal is not None:
-            return refusal
+        obstacle = against_retry(_state_in_unit(conn, row))
+        if obstacle is not None:
+            return _refused_retry(row, obstacle)
         store.wake.need()
         now = store.now()
         refused = jobs.apply(
@@ -68,18 +72,48 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
         raise answer
 
 
-def _unit_in_way(conn: Connection, row: JobRow) -> Conflict | None:
-    if row.unit is None:
-        return None
-    active = jobs.active_of_unit(conn, row.unit)
-    if active == row.id:
-        return None  # interrupted and held: it has the unit, and what is newer waits behind it
-    if active is not None:
-        return AlreadyActive(Message("commands.unit-active", job=row.id, active=active), active)
-    newest = jobs.newest_of_unit(conn, row.unit)
-    if newest is not None and newest != row.id:
-        return Conflict(Message("commands.not-newest", job=row.id, newest=newest), newest)
-    return None
+def _refused_retry(row: JobRow, obstacle: Obstacle) -> Conflict:
+    job = obstacle.job
+    if obstacle.rule is Rule.BODY_RUNNING:
+        return Conflict(Message("commands.body-still-runs", job=row.id), row.id)
+    if obstacle.rule is Rule.UNIT_ACTIVE:
+        return AlreadyActive(Message("commands.unit-active", job=row.id, active=job), job)
+    if obstacle.rule is Rule.NOT_NEWEST:
+        return Conflict(Message("commands.not-newest", job=row.id, newest=job), job)
+    return IllegalMove(_cannot("commands.cannot-retry", row), row.id)
+
+
+# -- what the rules for actions depend on ------------------------------------------------------------
+
+
+def action_state(conn: Connection, row: JobRow, *, failed: int | None = None) -> ActionState:
+    """Read what decides which actions a job allows.
+
+    Args:
+        conn: An open connection.
+        row: The job.
+        failed: How many of its items failed, where its own columns do not say it yet.
+    """
+    state = _state_in_unit(conn, row)
+    known = state.failed if failed is None else failed
+    return replace(state, continued=jobs.active_of_generation(conn, row.ledger), failed=known)
+
+
+def _state_in_unit(conn: Connection, row: JobRow) -> ActionState:
+    unit, state = row.unit, _own_state(row)
+    if unit is None:
+        return state
+    return replace(state, active=jobs.active_of_unit(conn, unit), newest=jobs.newest_of_unit(conn, unit))
+
+
+def _own_state(row: JobRow) -> ActionState:
+    return ActionState(
+        row.id, row.status, row.run_at, row.body_running, row.waits_for, failed=row.items_failed or 0,
+        has_file=row.file is not None,
+    )  # fmt: skip
+
+
+# -- a new job of the same unit ----------------------------------------------------------------------
 
 
 def rerun(
@@ -143,12 +177,14 @@ def rerun_on(
     What forbids it is returned and not raised, so that other writes of the transaction stand.
     """
     row = _existing(conn, job_id)
-    if row.status not in FINAL:
+    # Whether the unit is free is decided by the insert, which knows the unit of a corrected file.
+    continued = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
+    obstacle = against_rerun(replace(_own_state(row), continued=continued), mode)
+    if obstacle is not None and obstacle.rule is Rule.STATE:
         return IllegalMove(_cannot("commands.cannot-rerun", row), row.id)
     new, rules = _plan(row, mode, file, if_active, trace)
-    active = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
-    if active is not None and if_active != "queue":
-        return AlreadyActive(Message("commands.continued-by", job=row.id, active=active), active)
+    if obstacle is not None and obstacle.forbids and if_active != "queue":
+        return AlreadyActive(Message("commands.continued-by", job=row.id, active=obstacle.job), obstacle.job)
     if with_successors and (following := _following(conn, row.id)):
         new, rules = replace(new, followed=True), replace(rules, following=following)
     return store.submit_on(conn, replace(new, **said), rules)
@@ -259,18 +295,19 @@ def cancel(
         row = _existing(conn, job_id)
         at = now or store.now()
         job = subject(row)
+        obstacle = against_cancel(_own_state(row))
         if row.status is Status.RUNNING:
             move = transitions.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
-        elif row.status is Status.CANCELLING and not force:
+        elif obstacle is not None and obstacle.rule is Rule.ENDED:
+            return IllegalMove(_cannot("commands.cannot-cancel", row), row.id)
+        elif obstacle is not None and not force:
             return IllegalMove(Message("commands.stop-asked-already", job=row.id), row.id)
-        elif row.status is Status.CANCELLING:
+        elif obstacle is not None:
             text = Message("commands.forced", cause=row.stop_cause)
             error = None if row.stop_cause == StopCause.CANCEL else describe(TimeoutError(text)).to_json()
             move = transitions.forced(
                 job, at, actor=actor, error=error, reason=reason or Message("commands.second-cancel").stored
             )
-        elif row.status in FINAL:
-            return IllegalMove(_cannot("commands.cannot-cancel", row), row.id)
         else:
             move = transitions.cancelled(job, at, actor=actor, reason=reason)
         store.wake.need()
@@ -303,10 +340,11 @@ def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None)
 
     def operation(conn: Connection) -> Any:
         row = _existing(conn, job_id)
-        if row.status is not Status.PENDING or row.waits_for is not None:
+        now = store.now()
+        obstacle = against_run_now(_own_state(row), now)
+        if obstacle is not None and obstacle.forbids:
             return IllegalMove(_cannot("commands.cannot-start", row), row.id)
         store.wake.need()
-        now = store.now()
         refused = jobs.apply(
             conn, store.dialect, [transitions.run_now(subject(row), now, actor=actor, reason=reason)], now
         )

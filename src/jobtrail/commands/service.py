@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jobtrail.database import migration
-from jobtrail.errors import DuplicateRow, InvalidOption, NotFound, StoreError, StoreUnavailable
+from jobtrail.errors import DuplicateRow, InvalidOption, StoreError, StoreUnavailable
 from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Submitted
@@ -20,8 +20,10 @@ from jobtrail.store.search import search
 from . import submit, transactional_submit
 from .job_handle import Job
 
+PAGE = 500  # jobs that `find` and `each` read at once
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
     from sqlalchemy import Connection
 
@@ -325,16 +327,7 @@ class Service:
         """
         self.make_readable()
         with self.store.read() as conn:
-            row = jobs.get(conn, job_id) if len(job_id) == 36 else None
-            if row is None:
-                found = jobs.ending_with(conn, job_id)
-                if len(found) > 1:
-                    message = Message("commands.several-jobs", id=job_id, found=", ".join(found))
-                    raise NotFound(message)
-                row = jobs.get(conn, found[0]) if found else None
-        if row is None:
-            message = Message("commands.no-job-ending", id=job_id)
-            raise NotFound(message)
+            row = jobs.resolve(conn, job_id)
         return self._job(row.id, row=row)
 
     def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
@@ -343,10 +336,32 @@ class Service:
         Raises:
             InvalidFilter: If the text does not follow the grammar.
         """
+        return [one for page in self._pages(text, limit, before) for one in page]
+
+    def each(self, text: str = "", *, before: str | None = None) -> Iterator[Job]:
+        """All jobs that a filter names, newest first, read page by page.
+
+        Args:
+            text: The filter.
+            before: The id of a job; only jobs created before it.
+
+        Raises:
+            InvalidFilter: if the filter is not valid.
+        """
+        return (one for page in self._pages(text, None, before) for one in page)
+
+    def _pages(self, text: str, limit: int | None, before: str | None) -> Iterator[list[Job]]:
+        """Pages of handles with their rows: two statements per page."""
         self.make_readable()
-        with self.store.read() as conn:
-            page = search.find(conn, text, now=self.store.now(), limit=limit, before=before)
-        return [self._job(row.id) for row in page.rows]
+        while limit is None or limit > 0:
+            size = PAGE if limit is None else min(limit, PAGE)
+            with self.store.read() as conn:
+                page = search.find(conn, text, now=self.store.now(), limit=size, before=before)
+                rows = jobs.get_many(conn, [row.id for row in page.rows])
+            yield [self._job(row.id, row=rows[row.id]) for row in page.rows if row.id in rows]
+            before, limit = page.next, None if limit is None else limit - len(page.rows)
+            if before is None:
+                return
 
 
 class _Late:

@@ -13,6 +13,7 @@ from . import tasks as task_queries
 from . import tokens as token_queries
 from . import units
 from .context import QueryContext
+from .jobs.queries import JobQueries
 from .monitoring import attention as attention_queries
 from .monitoring import audit as audit_queries
 from .monitoring import charts, error_groups, overview
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 WEEK = 24 * 7.0  # hours
 
 
-class Queries:
+class Queries(JobQueries):
     """Typed, masked reads of one application. Every method opens and closes its own connection.
 
     Example:

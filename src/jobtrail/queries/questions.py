@@ -171,7 +171,7 @@ def detail(row: QuestionRow, job: JobRow | Any, marked: frozenset[str] = frozens
         marked: names that the task declares secret.
     """
     return QuestionDetail(
-        **_line(row, job), form=spelled(folded(parsed(row.schema))), mapping=_mapping(row, marked),
+        **_line(row, job), form=spelled(folded(parsed(row.schema))), mapping=mapping_form(row, marked),
         default=masked(parsed(row.default), marked), remember=row.remember, state=row.state,
         answer=masked(parsed(row.answer), marked), actor=row.actor, reason=row.reason, closed_at=row.closed_at,
     )  # fmt: skip
@@ -190,7 +190,8 @@ def _line(row: QuestionRow, job: JobRow | Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _mapping(row: QuestionRow, marked: frozenset[str]) -> MappingForm | None:
+def mapping_form(row: QuestionRow, marked: frozenset[str]) -> MappingForm | None:
+    """Columns, targets and proposal of a mapping; None for another question. Samples of secrets are masked."""
     about = spelled(parsed(row.detail))
     if not isinstance(about, dict) or "targets" not in about:
         return None

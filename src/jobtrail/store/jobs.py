@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, or_, select, text, update
+from sqlalchemy import Text, bindparam, cast, or_, select, text, update
 
 from jobtrail.database.dialects import CLAIMED, PRIORITIES, Mark
 from jobtrail.database.tables import DUE, jobs, workers
+from jobtrail.errors import NotFound
 from jobtrail.job.model import ACTIVE, WAITING_FOR_A_PERSON, Claim, JobRow, Outcome, Status
 from jobtrail.job.task import OWN_TASKS
+from jobtrail.messages import Message
 
 from . import events, questions, successors, units
 from .workers import ALIVE
@@ -205,12 +208,13 @@ def _unit(move: Move) -> str:
 # -- reading -----------------------------------------------------------------------------------------
 
 
+_GET = select(*(jobs.c[name] for name in _ROW)).where(jobs.c.id == bindparam("id"))
+_GET_LOCKED = _GET.with_for_update()
+
+
 def get(conn: Connection, job_id: str, *, lock: bool = False) -> JobRow | None:
     """One job by its whole id; ``lock`` holds its row until the end of the transaction."""
-    query = select(*(jobs.c[name] for name in _ROW)).where(jobs.c.id == job_id)
-    if lock and conn.dialect.name == "postgresql":
-        query = query.with_for_update()
-    row = conn.execute(query).first()
+    row = conn.execute(_GET_LOCKED if lock and conn.dialect.name == "postgresql" else _GET, {"id": job_id}).first()
     return None if row is None else read(row)
 
 
@@ -287,6 +291,36 @@ def ending_with(conn: Connection, ending: str, *, limit: int = 3) -> list[str]:
         if found:
             return [str(one) for one in found]
     return []
+
+
+def resolve(conn: Connection, job_id: str) -> JobRow:
+    """The job with this id, or the only one whose id ends with these characters.
+
+    Raises:
+        NotFound: if there is none, or if several ids end so.
+    """
+    row, found = None, []
+    if _ID_PART.fullmatch(job_id):
+        row = get(conn, job_id.lower()) if _ID.fullmatch(job_id) else None
+        found = ending_with(conn, job_id) if row is None else []
+        if len(found) > 1:
+            message = Message("commands.several-jobs", id=job_id, found=", ".join(found))
+            raise NotFound(message)
+    row = get(conn, found[0]) if found else row
+    if row is None:
+        message = Message("commands.no-job-ending", id=job_id[:50])
+        raise NotFound(message)
+    return row
+
+
+def get_many(conn: Connection, job_ids: Sequence[str]) -> dict[str, JobRow]:
+    """The jobs with these ids that exist, by id; one statement."""
+    rows = conn.execute(select(*columns()).where(jobs.c.id.in_(list(job_ids)))) if job_ids else ()
+    return {row.id: read(row) for row in rows}
+
+
+_ID_PART = re.compile(r"[0-9a-fA-F-]{1,36}")
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def _escaped(text: str) -> str:

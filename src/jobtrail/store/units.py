@@ -47,6 +47,11 @@ class UnitRow:
     active_job: str | None = None
     active_status: Status | None = None
 
+    @property
+    def item_counts(self) -> dict[str, int | None]:
+        """How many items have each outcome; None where none were recorded."""
+        return {"ok": self.items_ok, "failed": self.items_failed, "skipped": self.items_skipped}
+
 
 def ensure(conn: Connection, dialect: Dialect, unit: Unit, now: datetime, *, linked: str | None = None) -> None:
     """The unit has a row from its first submission on."""

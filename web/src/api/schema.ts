@@ -152,8 +152,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One job, whole
-         * @description By its id or any unique ending of it of 6 characters and more. Has an ETag: with `If-None-Match` the answer is 304 as long as nothing has changed.
+         * One job in detail
+         * @description By its id or any unique ending of it. Has an ETag: with `If-None-Match` the answer is 304 as long as nothing has changed.
          */
         get: operations["getJob"];
         put?: never;
@@ -1016,10 +1016,16 @@ export interface components {
             name: string | null;
             /** Status */
             status: string | null;
+            /** Source */
+            source?: string | null;
+            /** Period */
+            period?: string | null;
+            /** File */
+            file?: string | null;
         };
         /**
          * Attempt
-         * @description A run that the trail tells of.
+         * @description One run of the job, as far as the trail records it.
          */
         Attempt: {
             /** Attempt */
@@ -1387,6 +1393,105 @@ export interface components {
             job: string | null;
         };
         /**
+         * BulkPreview
+         * @description What would be done now; nothing was written.
+         */
+        BulkPreview: {
+            /** Action */
+            action: string;
+            /** Mode */
+            mode: string | null;
+            /**
+             * Jobs
+             * @description How many are meant.
+             */
+            jobs: number;
+            /**
+             * Acts
+             * @description With how many something would be done.
+             */
+            acts: number;
+            /** Skipped */
+            skipped: components["schemas"]["SkippedJobs"][];
+            /**
+             * More
+             * @description The filter names older jobs too; the newest 10,000 are meant.
+             */
+            more: boolean;
+            /**
+             * Digest
+             * @description The action is started with it, and only once.
+             */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When this was so; the action is started with it, too.
+             */
+            at: string;
+        };
+        /**
+         * BulkSelection
+         * @description Which jobs are meant, by a filter or by their ids, and what is to be done with them.
+         */
+        BulkSelection: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "retry" | "rerun" | "cancel" | "run_now";
+            /** Filter */
+            filter?: string | null;
+            /**
+             * Ids
+             * @description Instead of a filter.
+             */
+            ids?: string[] | null;
+            /**
+             * Mode
+             * @description Of a re-run.
+             */
+            mode?: ("full" | "failed_items" | "resume") | null;
+        };
+        /**
+         * BulkStart
+         * @description What was shown is to be done: the same words, and the digest and moment that were shown with them.
+         */
+        BulkStart: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "retry" | "rerun" | "cancel" | "run_now";
+            /** Filter */
+            filter?: string | null;
+            /**
+             * Ids
+             * @description Instead of a filter.
+             */
+            ids?: string[] | null;
+            /**
+             * Mode
+             * @description Of a re-run.
+             */
+            mode?: ("full" | "failed_items" | "resume") | null;
+            /** Reason */
+            reason?: string | null;
+            /** Digest */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When it was shown.
+             */
+            at: string;
+            /**
+             * Per Second
+             * @description Jobs in a second, at most.
+             */
+            per_second?: number | null;
+        };
+        /**
          * Cancel
          * @description An end before its end.
          */
@@ -1732,28 +1837,6 @@ export interface components {
             next: number | null;
         };
         /**
-         * Failure
-         * @description Why it failed.
-         */
-        Failure: {
-            /** Type */
-            type: string;
-            /** Message */
-            message: string;
-            /** Traceback */
-            traceback: string;
-            /**
-             * Fingerprint
-             * @description Equal for errors of one cause.
-             */
-            fingerprint: string;
-            /**
-             * Origin
-             * @description The last place in the user's code.
-             */
-            origin: string;
-        };
-        /**
          * FileGiven
          * @description The input file: an upload by its id, or a path below one of the server's ``input_roots``.
          */
@@ -1780,10 +1863,10 @@ export interface components {
             more: boolean;
         };
         /**
-         * Following
+         * FollowingJob
          * @description What was declared to follow a job or a group.
          */
-        Following: {
+        FollowingJob: {
             /** Task */
             task: string;
             /** On */
@@ -1797,6 +1880,12 @@ export interface components {
             job: string | null;
             /** Status */
             status: string | null;
+            /** Source */
+            source?: string | null;
+            /** Period */
+            period?: string | null;
+            /** File */
+            file?: string | null;
             /** Reason */
             reason: string | null;
             /** Seconds Later */
@@ -1804,7 +1893,7 @@ export interface components {
             /** At */
             at: string | null;
             /** Successors */
-            successors: components["schemas"]["Following"][];
+            successors: components["schemas"]["FollowingJob"][];
         };
         /**
          * GivenAnswer
@@ -1868,39 +1957,6 @@ export interface components {
             uploaded: boolean;
         };
         /**
-         * Item
-         * @description One thing inside a job, as it was last recorded.
-         */
-        Item: {
-            /** Key */
-            key: string;
-            /**
-             * Outcome
-             * @description ok, failed or skipped
-             */
-            outcome: string;
-            /** Reason */
-            reason: string | null;
-            /** Error Type */
-            error_type: string | null;
-            /** Loop */
-            loop: string;
-            /** Position */
-            position: number;
-            /** Tries */
-            tries: number;
-            /**
-             * Job
-             * @description The job that recorded it.
-             */
-            job: string;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-        };
-        /**
          * ItemCounts
          * @description How many items of a job have each outcome; null where none were recorded.
          */
@@ -1918,7 +1974,7 @@ export interface components {
          */
         ItemPage: {
             /** Items */
-            items: components["schemas"]["Item"][];
+            items: components["schemas"]["JobItem"][];
             /** Next */
             next: string | null;
         };
@@ -1937,6 +1993,144 @@ export interface components {
              * Format: date-time
              */
             now: string;
+        };
+        /**
+         * JobDetail
+         * @description A job with everything that its page shows. Secrets are masked.
+         */
+        JobDetail: {
+            /** Reran */
+            reran: components["schemas"]["RelatedJob"][];
+            /** Reruns */
+            reruns: components["schemas"]["RelatedJob"][];
+            /** Ancestors */
+            ancestors: components["schemas"]["Ancestor"][];
+            /** Successors */
+            successors: components["schemas"]["FollowingJob"][];
+            /** Groups */
+            groups: components["schemas"]["JobGroup"][];
+            /** Id */
+            id: string;
+            /** Task */
+            task: string;
+            /** Kind */
+            kind: string | null;
+            /** Queue */
+            queue: string;
+            /** Priority */
+            priority: number;
+            /** Status */
+            status: string;
+            /** Outcome */
+            outcome: string | null;
+            /** Run No */
+            run_no: number;
+            /** Attempt */
+            attempt: number;
+            /** Max Attempts */
+            max_attempts: number | null;
+            /** Run At */
+            run_at: string | null;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /**
+             * File
+             * @description The name of the input file.
+             */
+            file: string | null;
+            /** Unit */
+            unit: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Finished At */
+            finished_at: string | null;
+            /** Actor */
+            actor: string | null;
+            /** Note */
+            note: string | null;
+            /** Retry Reason */
+            retry_reason: string | null;
+            items: components["schemas"]["ItemCounts"];
+            /** Rerun Of */
+            rerun_of: string | null;
+            /** Fingerprint */
+            fingerprint: string | null;
+            /**
+             * Error
+             * @description Type and beginning of the message.
+             */
+            error: string | null;
+            progress?: components["schemas"]["JobProgress"] | null;
+            /** Arguments */
+            arguments: unknown;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /** Context */
+            context: unknown;
+            /** Options */
+            options: unknown;
+            /** Result */
+            result: unknown;
+            failure: components["schemas"]["JobFailure"] | null;
+            input: components["schemas"]["InputFile"] | null;
+            /** Reason */
+            reason: string | null;
+            /** Mode */
+            mode: string | null;
+            /** Generation */
+            generation: string;
+            /** Parent */
+            parent: string | null;
+            /** Root */
+            root: string | null;
+            /** Waits For */
+            waits_for: string | null;
+            /** Worker */
+            worker: string | null;
+            /** Stop Cause */
+            stop_cause: string | null;
+            /** Stop At */
+            stop_at: string | null;
+            /** Deadline At */
+            deadline_at: string | null;
+            /** Deadline Cause */
+            deadline_cause: string | null;
+            /** Body Running */
+            body_running: boolean;
+            /** Hand Backs */
+            hand_backs: number;
+            /** Put Backs */
+            put_backs: number;
+            /** Strikes */
+            strikes: number;
+            /** Suspect */
+            suspect: boolean;
+            /**
+             * Task Known
+             * @description Does this server know the task?
+             */
+            task_known: boolean;
+            unit_of: components["schemas"]["UnitTruth"] | null;
+            /** Timeline */
+            timeline: components["schemas"]["TimelineLine"][];
+            /** Attempts */
+            attempts: components["schemas"]["Attempt"][];
+            /** Steps */
+            steps: components["schemas"]["JobStep"][];
+            /** Questions */
+            questions: components["schemas"]["QuestionDetail"][];
+            submitted_by: components["schemas"]["SubmitterProcess"] | null;
+            /** Actions */
+            actions: components["schemas"]["Action"][];
         };
         /**
          * JobEvent
@@ -1966,6 +2160,28 @@ export interface components {
             detail: unknown;
         };
         /**
+         * JobFailure
+         * @description Why it failed.
+         */
+        JobFailure: {
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /** Traceback */
+            traceback: string;
+            /**
+             * Fingerprint
+             * @description Equal for errors of one cause.
+             */
+            fingerprint: string;
+            /**
+             * Origin
+             * @description The last place in the user's code.
+             */
+            origin: string;
+        };
+        /**
          * JobGroup
          * @description Jobs that were submitted together.
          */
@@ -1981,7 +2197,40 @@ export interface components {
             /** Outcome */
             outcome: string | null;
             /** Successors */
-            successors: components["schemas"]["Following"][];
+            successors: components["schemas"]["FollowingJob"][];
+        };
+        /**
+         * JobItem
+         * @description One thing inside a job, as it was last recorded.
+         */
+        JobItem: {
+            /** Key */
+            key: string;
+            /**
+             * Outcome
+             * @description ok, failed or skipped
+             */
+            outcome: string;
+            /** Reason */
+            reason: string | null;
+            /** Error Type */
+            error_type: string | null;
+            /** Loop */
+            loop: string;
+            /** Position */
+            position: number;
+            /** Tries */
+            tries: number;
+            /**
+             * Job
+             * @description The job that recorded it.
+             */
+            job: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
         };
         /**
          * JobLine
@@ -2093,142 +2342,23 @@ export interface components {
             last_heartbeat_at?: string | null;
         };
         /**
-         * JobWhole
-         * @description A job with everything that its page tells. Secrets are masked.
+         * JobStep
+         * @description A piece of the job whose result is kept.
          */
-        JobWhole: {
-            /** Reran */
-            reran: components["schemas"]["Relative"][];
-            /** Reruns */
-            reruns: components["schemas"]["Relative"][];
-            /** Ancestors */
-            ancestors: components["schemas"]["Ancestor"][];
-            /** Successors */
-            successors: components["schemas"]["Following"][];
-            /** Groups */
-            groups: components["schemas"]["JobGroup"][];
-            /** Id */
-            id: string;
-            /** Task */
-            task: string;
-            /** Kind */
-            kind: string | null;
-            /** Queue */
-            queue: string;
-            /** Priority */
-            priority: number;
-            /** Status */
-            status: string;
-            /** Outcome */
-            outcome: string | null;
+        JobStep: {
+            /** Name */
+            name: string;
+            /** Job */
+            job: string;
             /** Run No */
             run_no: number;
-            /** Attempt */
-            attempt: number;
-            /** Max Attempts */
-            max_attempts: number | null;
-            /** Run At */
-            run_at: string | null;
-            /** Source */
-            source: string | null;
-            /** Period */
-            period: string | null;
+            /** Seconds */
+            seconds: number;
             /**
-             * File
-             * @description The name of the input file.
-             */
-            file: string | null;
-            /** Unit */
-            unit: string | null;
-            /**
-             * Created At
+             * At
              * Format: date-time
              */
-            created_at: string;
-            /** Started At */
-            started_at: string | null;
-            /** Finished At */
-            finished_at: string | null;
-            /** Actor */
-            actor: string | null;
-            /** Note */
-            note: string | null;
-            /** Retry Reason */
-            retry_reason: string | null;
-            items: components["schemas"]["ItemCounts"];
-            /** Rerun Of */
-            rerun_of: string | null;
-            /** Fingerprint */
-            fingerprint: string | null;
-            /**
-             * Error
-             * @description Type and beginning of the message.
-             */
-            error: string | null;
-            progress?: components["schemas"]["JobProgress"] | null;
-            /** Arguments */
-            arguments: unknown;
-            /** Labels */
-            labels: {
-                [key: string]: string;
-            };
-            /** Context */
-            context: unknown;
-            /** Options */
-            options: unknown;
-            /** Result */
-            result: unknown;
-            failure: components["schemas"]["Failure"] | null;
-            input: components["schemas"]["InputFile"] | null;
-            /** Reason */
-            reason: string | null;
-            /** Mode */
-            mode: string | null;
-            /** Generation */
-            generation: string;
-            /** Parent */
-            parent: string | null;
-            /** Root */
-            root: string | null;
-            /** Waits For */
-            waits_for: string | null;
-            /** Worker */
-            worker: string | null;
-            /** Stop Cause */
-            stop_cause: string | null;
-            /** Stop At */
-            stop_at: string | null;
-            /** Deadline At */
-            deadline_at: string | null;
-            /** Deadline Cause */
-            deadline_cause: string | null;
-            /** Body Running */
-            body_running: boolean;
-            /** Hand Backs */
-            hand_backs: number;
-            /** Put Backs */
-            put_backs: number;
-            /** Strikes */
-            strikes: number;
-            /** Suspect */
-            suspect: boolean;
-            /**
-             * Task Known
-             * @description Does this server know the task?
-             */
-            task_known: boolean;
-            unit_of: components["schemas"]["UnitTruth"] | null;
-            /** Timeline */
-            timeline: components["schemas"]["Moved"][];
-            /** Attempts */
-            attempts: components["schemas"]["Attempt"][];
-            /** Steps */
-            steps: components["schemas"]["Step"][];
-            /** Questions */
-            questions: components["schemas"]["QuestionDetail"][];
-            submitted_by: components["schemas"]["Submitter"] | null;
-            /** Actions */
-            actions: components["schemas"]["Action"][];
+            at: string;
         };
         /**
          * LatestJob
@@ -2251,17 +2381,17 @@ export interface components {
         };
         /**
          * Lineage
-         * @description The kin of a job.
+         * @description The lineage of a job.
          */
         Lineage: {
             /** Reran */
-            reran: components["schemas"]["Relative"][];
+            reran: components["schemas"]["RelatedJob"][];
             /** Reruns */
-            reruns: components["schemas"]["Relative"][];
+            reruns: components["schemas"]["RelatedJob"][];
             /** Ancestors */
             ancestors: components["schemas"]["Ancestor"][];
             /** Successors */
-            successors: components["schemas"]["Following"][];
+            successors: components["schemas"]["FollowingJob"][];
             /** Groups */
             groups: components["schemas"]["JobGroup"][];
         };
@@ -2425,27 +2555,6 @@ export interface components {
             slots: components["schemas"]["MissedSlot"][];
         };
         /**
-         * Moved
-         * @description One line of what happened: a move, or something that was said.
-         */
-        Moved: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Name */
-            name: string;
-            /** To */
-            to: string | null;
-            /** Actor */
-            actor: string | null;
-            /** Reason */
-            reason: string | null;
-            /** Run No */
-            run_no: number | null;
-        };
-        /**
          * NewSchedule
          * @description A schedule to be added.
          */
@@ -2522,44 +2631,6 @@ export interface components {
             at: string;
             /** Local */
             local: string;
-        };
-        /**
-         * Preview
-         * @description What would be done now; nothing was written.
-         */
-        Preview: {
-            /** Action */
-            action: string;
-            /** Mode */
-            mode: string | null;
-            /**
-             * Jobs
-             * @description How many are meant.
-             */
-            jobs: number;
-            /**
-             * Acts
-             * @description With how many something would be done.
-             */
-            acts: number;
-            /** Skipped */
-            skipped: components["schemas"]["Skipped"][];
-            /**
-             * More
-             * @description The filter names older jobs too; the newest 10,000 are meant.
-             */
-            more: boolean;
-            /**
-             * Digest
-             * @description The action is started with it, and only once.
-             */
-            digest: string;
-            /**
-             * At
-             * Format: date-time
-             * @description When this was so; the action is started with it, too.
-             */
-            at: string;
         };
         /**
          * QuestionDetail
@@ -2819,10 +2890,10 @@ export interface components {
             ready: boolean;
         };
         /**
-         * Relative
+         * RelatedJob
          * @description A job that re-ran this one, or that this one re-ran.
          */
-        Relative: {
+        RelatedJob: {
             /** Id */
             id: string;
             /** Status */
@@ -3242,10 +3313,10 @@ export interface components {
             until: string | null;
         };
         /**
-         * Skipped
+         * SkippedJobs
          * @description Jobs with which nothing would be done.
          */
-        Skipped: {
+        SkippedJobs: {
             /** Reason */
             reason: string;
             /** Jobs */
@@ -3279,44 +3350,6 @@ export interface components {
              * @description When that was noted.
              */
             at: string;
-        };
-        /**
-         * Start
-         * @description What was shown is to be done: the same words, and the digest and moment that were shown with them.
-         */
-        Start: {
-            /**
-             * Action
-             * @enum {string}
-             */
-            action: "retry" | "rerun" | "cancel" | "run_now";
-            /** Filter */
-            filter?: string | null;
-            /**
-             * Ids
-             * @description Instead of a filter.
-             */
-            ids?: string[] | null;
-            /**
-             * Mode
-             * @description Of a re-run.
-             */
-            mode?: ("full" | "failed_items" | "resume") | null;
-            /** Reason */
-            reason?: string | null;
-            /** Digest */
-            digest: string;
-            /**
-             * At
-             * Format: date-time
-             * @description When it was shown.
-             */
-            at: string;
-            /**
-             * Per Second
-             * @description Jobs in a second, at most.
-             */
-            per_second?: number | null;
         };
         /**
          * StartedJob
@@ -3394,29 +3427,10 @@ export interface components {
             now: string;
         };
         /**
-         * Step
-         * @description A piece of the job whose result is kept.
-         */
-        Step: {
-            /** Name */
-            name: string;
-            /** Job */
-            job: string;
-            /** Run No */
-            run_no: number;
-            /** Seconds */
-            seconds: number;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-        };
-        /**
-         * Stored
+         * StoredJob
          * @description The job that stands for what was asked; ``created`` is false where it was there already.
          */
-        Stored: {
+        StoredJob: {
             job: components["schemas"]["JobLine"];
             /** Created */
             created: boolean;
@@ -3473,10 +3487,10 @@ export interface components {
             if_done: "run" | "skip" | "raise";
         };
         /**
-         * Submitter
+         * SubmitterProcess
          * @description The process that submitted it.
          */
-        Submitter: {
+        SubmitterProcess: {
             /** Program */
             program: string | null;
             /** Host */
@@ -3588,6 +3602,27 @@ export interface components {
         TaskList: {
             /** Tasks */
             tasks: components["schemas"]["TaskLine"][];
+        };
+        /**
+         * TimelineLine
+         * @description One line of the timeline: a change of the status, or something that was recorded.
+         */
+        TimelineLine: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Name */
+            name: string;
+            /** To */
+            to: string | null;
+            /** Actor */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Run No */
+            run_no: number | null;
         };
         /**
          * UnitDetail
@@ -3709,29 +3744,6 @@ export interface components {
             size: number;
             /** Sha256 */
             sha256: string;
-        };
-        /**
-         * Wanted
-         * @description Which jobs are meant, by a filter or by their ids, and what is to be done with them.
-         */
-        Wanted: {
-            /**
-             * Action
-             * @enum {string}
-             */
-            action: "retry" | "rerun" | "cancel" | "run_now";
-            /** Filter */
-            filter?: string | null;
-            /**
-             * Ids
-             * @description Instead of a filter.
-             */
-            ids?: string[] | null;
-            /**
-             * Mode
-             * @description Of a re-run.
-             */
-            mode?: ("full" | "failed_items" | "resume") | null;
         };
         /**
          * WithReason
@@ -4178,7 +4190,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             /** @description Successful Response */
@@ -4187,7 +4199,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4250,7 +4262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobWhole"];
+                    "application/json": components["schemas"]["JobDetail"];
                 };
             };
             /** @description Nothing has changed. */
@@ -4290,7 +4302,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4325,7 +4337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4360,7 +4372,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4395,7 +4407,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             /** @description Successful Response */
@@ -4404,7 +4416,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stored"];
+                    "application/json": components["schemas"]["StoredJob"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4661,7 +4673,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wanted"];
+                "application/json": components["schemas"]["BulkSelection"];
             };
         };
         responses: {
@@ -4671,7 +4683,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Preview"];
+                    "application/json": components["schemas"]["BulkPreview"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4692,7 +4704,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Start"];
+                "application/json": components["schemas"]["BulkStart"];
             };
         };
         responses: {

@@ -79,10 +79,11 @@ def backfill(
 
 def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: bool) -> int:
     from jobtrail.cli.input.waiting import GOOD
-    from jobtrail.cli.rendering.views import job_json
+    from jobtrail.queries.jobs.job_list import StoredJob, job_line
 
     row = stored_row(job.wait() if wait else job.refresh())
-    session.json(told | {"job": {**job_json(row), "created": job.created}})
+    stored = StoredJob(job=job_line(row), created=job.created)
+    session.json(told | stored.model_dump(mode="json"))
     return 0 if not wait or row.status.value in GOOD else 1
 
 

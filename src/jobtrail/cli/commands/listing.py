@@ -1,9 +1,7 @@
-"""Looking: list, items, log, tasks."""
+"""Reading commands: list, items, log, tasks."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,18 +10,20 @@ import typer
 
 from jobtrail.cli.command import LOOKING, command
 from jobtrail.cli.session import Session
-from jobtrail.commands.job_fields import stored_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jobtrail.commands.job_handle import Job
+    from jobtrail import JobTrail
     from jobtrail.overrides import Overridden
-    from jobtrail.store import Store
-    from jobtrail.store.items import ItemRow
+    from jobtrail.queries.jobs.items import ItemPage, JobItem
+    from jobtrail.queries.jobs.job_list import JobPage
+    from jobtrail.queries.jobs.logs import Log
 
 FOLLOW_POLL = 0.3  # seconds
-ITEMS_PAGE = 2000
+ITEMS_SHOWN = 200
+LOG_RECORDS = 20_000  # records that are read at once
+ALL = 1 << 31
 
 JobId = Annotated[
     str, typer.Argument(metavar="ID", help="The job's id, or any unique ending of it.", show_default=False)
@@ -53,22 +53,14 @@ def list_jobs(
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one.")] = None,
 ) -> None:
     """Jobs, newest first."""
-    from jobtrail.cli.rendering.views import job_json
-    from jobtrail.store.search import search
-
     jobs = session.open()
-    edge = jobs.get(before).id if before else None
-    jobs.service.make_readable()
-    now = jobs.store.now()
+    edge = jobs.queries.job_id(before) if before else None
     text = " ".join(_requoted(word) for word in words or [])
-    with jobs.store.read() as conn:
-        page = search.find(conn, text, now=now, limit=limit, before=edge)
-        counted = search.count(conn, text, now=now)
+    page = jobs.queries.jobs(text, before=edge, limit=limit, count=True)
     if session.as_json:
-        answer = {"jobs": [job_json(row) for row in page.rows], "count": counted.number, "count_is_more": counted.more}
-        session.json({**answer, "next": page.next, "note": page.note})
-        return
-    _print_page(session, page, counted, now)
+        session.json(page)
+    else:
+        _print_page(session, page)
 
 
 def _requoted(word: str) -> str:
@@ -81,18 +73,19 @@ def _requoted(word: str) -> str:
     return word if ":" in word else f'"{word}"'
 
 
-def _print_page(session: Session, page: Any, counted: Any, now: Any) -> None:
+def _print_page(session: Session, page: JobPage) -> None:
     from jobtrail.cli.rendering.tables import job_table
     from jobtrail.cli.rendering.text import tail
 
-    total = f"{counted.number:,}{'+' if counted.more else ''}"
-    if not page.rows:
+    if not page.jobs:
         session.say(("no jobs", "dim"), (f" ({page.note})" if page.note else "", "dim"))
         return
     wide = session.console.width >= 200
-    job_table(page.rows, now, wide=wide).show(session.console)
+    job_table(page.jobs, page.now, wide=wide).show(session.console)
+    counted = page.count
+    total = f"{counted.number:,}{'+' if counted.more else ''}" if counted is not None else "?"
     more = f"; go on with --before {tail(page.next)}" if page.next else ""
-    session.say((f"showing {len(page.rows):,} of {total}{more} · times in UTC", "dim"))
+    session.say((f"showing {len(page.jobs):,} of {total}{more} · times in UTC", "dim"))
     if page.note:
         session.say((page.note, "yellow"))
 
@@ -110,86 +103,52 @@ def list_items(
     ] = None,
 ) -> None:
     """What became of each item of a job."""
-    from jobtrail.cli.rendering.views import item_json
     from jobtrail.errors import UsageError
 
     if as_csv and session.as_json:
         message = "say --csv or --json, not both"
         raise UsageError(message)
     jobs = session.open()
-    job = jobs.get(job_id)
-    most = limit or (None if as_csv or session.as_json else 200)
-    rows = _items(jobs.store, stored_row(job).ledger, failed=failed, most=most)
-    if session.as_json:
-        session.json([item_json(row) for row in rows])
-    elif as_csv:
-        sys.stdout.write(_csv(rows))
+    found, outcome = jobs.queries.job_id(job_id), "failed" if failed else None
+    if as_csv:
+        _write_csv(jobs, found, outcome, limit)
+    elif session.as_json:
+        session.json(jobs.queries.items(found, outcome=outcome, limit=limit or ALL))
     else:
-        _print_items(session, job, rows)
+        _print_items(session, jobs, found, jobs.queries.items(found, outcome=outcome, limit=limit or ITEMS_SHOWN))
 
 
-def _items(store: Store, ledger: str, *, failed: bool, most: int | None) -> list[ItemRow]:
-    from jobtrail.job.items import ItemOutcome
-    from jobtrail.store import items
-
-    outcome = ItemOutcome.FAILED if failed else None
-    rows: list[ItemRow] = []
-    after = None
-    while True:
-        size = ITEMS_PAGE if most is None else min(ITEMS_PAGE, most - len(rows))
-        with store.read() as conn:
-            page = items.page(conn, ledger, outcome=outcome, after=after, limit=size)
-        rows += page
-        if len(page) < size or len(rows) == most:
-            return rows
-        after = (page[-1].loop, page[-1].position, page[-1].key)
+def _write_csv(jobs: JobTrail, job_id: str, outcome: str | None, limit: int | None) -> None:
+    pieces = jobs.queries.items_csv(job_id, outcome, limit=limit)
+    # One write: Typer turns an error of a pipe that is closed between two writes into exit code 1.
+    sys.stdout.write("".join(pieces).replace("\r\n", "\n"))
 
 
-def _csv(rows: list[ItemRow]) -> str:
-    from jobtrail.cli.rendering.views import item_json
-    from jobtrail.queries.csv_cell import cell
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = ("key", "outcome", "reason", "error_type", "loop", "position", "tries", "job", "at")
-    writer.writerow(names)
-    for row in rows:
-        values = item_json(row)
-        writer.writerow([cell(values[name]) for name in names])
-    return out.getvalue()
-
-
-def _print_items(session: Session, job: Job, rows: list[ItemRow]) -> None:
+def _print_items(session: Session, jobs: JobTrail, job_id: str, page: ItemPage) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.views import named
 
-    counts = job.item_counts()
-    session.say((named(stored_row(job)), "bold"))
-    if rows:
+    job = jobs.queries.job(job_id)
+    session.say((named(job), "bold"))
+    if page.items:
         table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
-        for row in rows:
-            table.add_row(*item_cells(row))
+        for one in page.items:
+            table.add_row(*item_cells(one))
         table.show(session.console)
-    total = sum(counts.values())
-    told = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "no items"
-    session.say((f"showing {len(rows):,} of {total:,} items: {told}", "dim"))
+    counts = {name: number or 0 for name, number in job.items}
+    words = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "no items"
+    session.say((f"showing {len(page.items):,} of {sum(counts.values()):,} items: {words}", "dim"))
 
 
-def item_cells(row: ItemRow) -> tuple[Any, ...]:
+def item_cells(item: JobItem) -> tuple[Any, ...]:
     """An item as a line of a table: key, outcome, tries, reason."""
     from rich.text import Text
 
     from jobtrail.cli.rendering.text import clean, short
-    from jobtrail.job.failure import mask_urls
 
-    colour = {"ok": "green", "failed": "red", "skipped": "dim"}[row.outcome.value]
-    key = clean(f"{row.loop}: {row.key}" if row.loop not in {"", "items"} else row.key)
-    return (
-        Text(key),
-        Text(row.outcome.value, colour),
-        Text(str(row.tries)),
-        Text(short(mask_urls(row.reason or ""), 200)),
-    )
+    colour = {"ok": "green", "failed": "red", "skipped": "dim"}[item.outcome]
+    key = clean(f"{item.loop}: {item.key}" if item.loop not in {"", "items"} else item.key)
+    return Text(key), Text(item.outcome, colour), Text(str(item.tries)), Text(short(item.reason, 200))
 
 
 # -- log ---------------------------------------------------------------------------------------------
@@ -201,23 +160,15 @@ def show_log(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
 ) -> None:
     """What a job logged."""
-    from jobtrail.cli.rendering.text import clean_lines
-    from jobtrail.job.failure import mask_urls
-
     jobs = session.open()
     job = jobs.get(job_id)
     if session.as_json and not follow:
-        session.json({"id": job.id, "log": mask_urls(job.log())})
+        session.json(jobs.queries.log(job.id, limit=ALL))
         return
     seen = -1
     while True:
         ended = not job.active
-        seen, text = log_after(jobs.store, job.id, seen)
-        for line in text.split("\n") if text else ():
-            if session.as_json:
-                session.json({"id": job.id, "line": mask_urls(line)})
-            else:
-                sys.stdout.write(f"{clean_lines(mask_urls(line))}\n")
+        seen = _print_log_after(session, jobs, job.id, seen)
         sys.stdout.flush()
         if ended or not follow:
             return
@@ -225,21 +176,28 @@ def show_log(
         job.refresh()
 
 
-def log_after(store: Store, job_id: str, seen: int) -> tuple[int, str]:
-    """The last piece's number and the text of a log behind a piece."""
-    from jobtrail.store import runs
-
-    parts: list[str] = []
+def _print_log_after(session: Session, jobs: JobTrail, job_id: str, seen: int) -> int:
+    """Print what the log holds behind a piece; the number of the last piece."""
     while True:
-        with store.read() as conn:
-            chunks = runs.log_chunks(conn, job_id, after=seen)
-        if not chunks:
-            return seen, "\n".join(parts)
-        for chunk in chunks:
-            if chunk.dropped:
-                parts.append(f"… {chunk.dropped:,} lines dropped …")
-            parts.append(chunk.text.rstrip("\n"))
-        seen = chunks[-1].seq
+        part = jobs.queries.log(job_id, after=seen, limit=LOG_RECORDS)
+        _print_records(session, part)
+        seen = seen if part.last is None else part.last
+        if not part.later:
+            return seen
+
+
+def _print_records(session: Session, part: Log) -> None:
+    from jobtrail.cli.rendering.text import clean_lines
+
+    before = -1
+    for record in part.records:
+        if session.as_json:
+            session.json(record)
+            continue
+        if part.gap_before is not None and before < part.gap_before == record.seq:
+            sys.stdout.write(f"… {part.dropped:,} lines dropped …\n")
+        before = record.seq
+        sys.stdout.write(f"{clean_lines(record.text)}\n")
 
 
 # -- tasks -------------------------------------------------------------------------------------------

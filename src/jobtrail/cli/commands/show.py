@@ -9,8 +9,6 @@ import typer
 
 from jobtrail.cli.command import LOOKING, command
 from jobtrail.cli.session import Session
-from jobtrail.commands.job_fields import stored_row
-from jobtrail.queries.timeline import attempts, timeline
 
 from .listing import JobId, item_cells
 
@@ -20,15 +18,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from jobtrail import JobTrail
-    from jobtrail.commands.job_handle import Job
-    from jobtrail.job.model import JobRow
-    from jobtrail.queries.lineage import Chain
-    from jobtrail.store.events import Event
-    from jobtrail.store.items import ItemRow
-    from jobtrail.store.questions import QuestionRow
+    from jobtrail.queries.jobs.items import JobItem
+    from jobtrail.queries.jobs.job_detail import JobDetail
+    from jobtrail.queries.jobs.job_list import JobProgress
+    from jobtrail.queries.jobs.trail import Attempt
 
 LOG_TAIL = 15  # lines
 ITEMS_SHOWN = 10
+STEPS_SHOWN = 20
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -37,25 +34,12 @@ def add_to(cli: typer.Typer) -> None:
 
 
 @dataclass(slots=True)
-class Seen:
-    """What was read for one page."""
+class JobPageParts:
+    """What a page shows beside the job itself: the time, items that failed, the end of the log."""
 
-    job: Job
-    row: JobRow
     now: datetime
-    events: list[Event]
-    counts: dict[str, int]
-    failed: list[ItemRow]
-    progress: dict[str, Any] | None
+    failed: list[JobItem]
     log: list[str]
-    before: list[JobRow]
-    after: list[JobRow]
-    unit: Any
-    steps: list[dict[str, Any]]
-    marked: frozenset[str]
-    submitter: dict[str, Any] | None
-    questions: list[QuestionRow]
-    chain: Chain
 
 
 def show_job(
@@ -66,98 +50,38 @@ def show_job(
 ) -> None:
     """One job: its state, questions, trail, attempts, items, error, log, chain and lineage."""
     jobs = session.open()
-    seen = _read(jobs, jobs.get(job_id), log_lines)
+    job = jobs.queries.job(job_id)
     if session.as_json:
-        session.json(_as_json(seen))
-    else:
-        _print(session, seen, traceback=traceback)
+        session.json(job)
+        return
+    failed = jobs.queries.items(job.id, outcome="failed", limit=ITEMS_SHOWN).items if job.items.failed else []
+    parts = JobPageParts(jobs.store.now(), failed, _log_end(jobs, job.id, log_lines))
+    _print(session, job, parts, traceback=traceback)
 
 
-# -- reading -----------------------------------------------------------------------------------------
+def _log_end(jobs: JobTrail, job_id: str, lines: int) -> list[str]:
+    if not lines:
+        return []
+    records = jobs.queries.log(job_id, limit=lines).records
+    found = [line for record in records for line in record.text.split("\n")]
+    while found and not found[-1]:
+        found.pop()
+    return found[-lines:]
 
 
-def _read(jobs: JobTrail, job: Job, log_lines: int) -> Seen:
-    from sqlalchemy import select
-
-    from jobtrail.database.tables import submitters
-    from jobtrail.queries import lineage
-    from jobtrail.store import questions, runs, units
-
-    row = stored_row(job)
-    task = jobs.tasks.find(row.task)
-    log = job.log().split("\n") if log_lines else []
-    while log and not log[-1]:
-        log.pop()
-    with jobs.store.read() as conn:
-        unit = units.get(conn, row.unit) if row.unit else None
-        steps = runs.steps_of(conn, row.ledger)
-        found = (
-            conn.execute(select(submitters).where(submitters.c.id == row.submitter)).first() if row.submitter else None
-        )
-        submitter = dict(found._mapping) if found else None
-        before, after = lineage.lineage(conn, row)
-        asked, chained = questions.of_job(conn, row.id), lineage.chain_of(conn, row)
-    return Seen(
-        job=job, row=row, now=jobs.store.now(), events=job.events(), counts=job.item_counts(),
-        failed=job.items("failed", limit=ITEMS_SHOWN), progress=job.progress(), log=log[-log_lines:] if log_lines else [],
-        before=before, after=after, unit=unit, steps=steps, marked=task.secret if task else frozenset(), submitter=submitter,
-        questions=asked, chain=chained,
-    )  # fmt: skip
-
-
-# -- for programs ------------------------------------------------------------------------------------
-
-
-def _as_json(seen: Seen) -> dict[str, Any]:
-    from jobtrail.cli.rendering import lineage as lineage_view
-    from jobtrail.cli.rendering.text import iso
-    from jobtrail.cli.rendering.views import error_sentence, event_json, item_json, job_json, question_json
-    from jobtrail.job.failure import mask_urls
-
-    answer = job_json(seen.row, seen.marked)
-    answer["items"] = seen.counts
-    answer["failed_items"] = [item_json(item) for item in seen.failed]
-    answer["progress"] = (
-        {k: iso(v) if k.endswith("_at") else v for k, v in seen.progress.items()} if seen.progress else None
-    )
-    answer["events"] = [event_json(event) for event in seen.events]
-    answer["timeline"] = [
-        {"at": iso(line.at), "name": line.name, "to": line.to, "actor": line.actor, "run_no": line.run_no,
-         "reason": mask_urls(line.reason) if line.reason else None}
-        for line in timeline(seen.row, seen.events)
-    ]  # fmt: skip
-    answer["attempts"] = [
-        {"attempt": one.no, "started_at": iso(one.started), "ended_at": iso(one.ended), "outcome": one.outcome,
-         "worker": one.worker, "error": mask_urls(error_sentence(one.error)) or None, "next_at": iso(one.next_at)}
-        for one in attempts(seen.row, seen.events)
-    ]  # fmt: skip
-    answer["steps"] = [{**step, "at": iso(step["at"])} for step in seen.steps]
-    answer["log_tail"] = [mask_urls(line) for line in seen.log]
-    answer["unit_text"] = seen.unit.text if seen.unit else None
-    answer["questions"] = [question_json(one, seen.marked) for one in seen.questions]
-    answer |= lineage_view.as_json(seen.chain)
-    answer["reran"] = [{"id": one.id, "status": one.status.value, "mode": one.mode} for one in seen.before]
-    answer["reruns"] = [{"id": one.id, "status": one.status.value, "mode": one.mode} for one in seen.after]
-    answer["submitted_by"] = {**seen.submitter, "at": iso(seen.submitter["at"])} if seen.submitter else None
-    return answer
-
-
-# -- for people --------------------------------------------------------------------------------------
-
-
-def _print(session: Session, seen: Seen, *, traceback: bool) -> None:
+def _print(session: Session, job: JobDetail, parts: JobPageParts, *, traceback: bool) -> None:
     from jobtrail.cli.rendering.tables import pairs
 
-    session.console.print(_headline(seen), soft_wrap=True)
-    session.console.print(pairs(_facts(seen)))
-    _print_questions(session, seen)
-    _print_timeline(session, seen)
-    _print_attempts(session, seen)
-    _print_items(session, seen)
-    _print_error(session, seen, traceback=traceback)
-    _print_log(session, seen)
-    _print_chain(session, seen)
-    _print_lineage(session, seen)
+    session.console.print(_headline(job, parts.now), soft_wrap=True)
+    session.console.print(pairs([*_identity(job), *_work(job), *_times(job, parts.now)]))
+    _print_questions(session, job, parts.now)
+    _print_timeline(session, job)
+    _print_attempts(session, job, parts.now)
+    _print_items(session, job, parts.failed)
+    _print_error(session, job, traceback=traceback)
+    _print_log(session, parts.log)
+    _print_chain(session, job)
+    _print_lineage(session, job, parts.now)
 
 
 def _heading(session: Session, text: str) -> None:
@@ -165,237 +89,217 @@ def _heading(session: Session, text: str) -> None:
     session.say((text, "bold underline"))
 
 
-def _headline(seen: Seen) -> Text:
+def _headline(job: JobDetail, now: datetime) -> Text:
     from rich.text import Text
 
     from jobtrail.cli.rendering.text import clean, span
-    from jobtrail.cli.rendering.views import status_text, told, tries, what
+    from jobtrail.cli.rendering.views import status_text, summary, tries, what
 
-    row = seen.row
-    name = " ".join(part for part in (row.task, row.source or "", what(row)) if part)
-    text = Text.assemble((clean(name), "bold"), "  ", status_text(row.status.value))
+    name = " ".join(part for part in (job.task, job.source or "", what(job)) if part)
+    text = Text.assemble((clean(name), "bold"), "  ", status_text(job.status))
     text.append("  ")
-    attempt = tries(row.attempt, row.max_attempts)
+    attempt = tries(job.attempt, job.max_attempts)
     if attempt:
         text.append(f"attempt {attempt}", "dim")
-    planned = row.status.value == "pending" and row.run_at is not None and row.run_at > seen.now
-    if planned and row.run_at is not None:
-        text.append(f"{', ' if attempt else ''}next in {span(row.run_at - seen.now)}", "cyan")
-    elif not row.error:
-        text.append(f"  {told(row, seen.now, 160)}".rstrip(), "dim")
+    if job.status == "pending" and job.run_at is not None and job.run_at > now:
+        text.append(f"{', ' if attempt else ''}next in {span(job.run_at - now)}", "cyan")
+    elif not job.error:
+        text.append(f"  {summary(job, now, 160)}".rstrip(), "dim")
     return text
 
 
-def _facts(seen: Seen) -> list[tuple[str, Any]]:
-    row = seen.row
-    return [*_identity(row, seen), *_work(row, seen), *_times(row, seen)]
-
-
-def _identity(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
-    from jobtrail.cli.rendering.views import parsed
-
-    facts = [("id", row.id)]
-    if seen.unit is not None:
-        facts.append(("unit", seen.unit.text))
-    file = parsed(row.file)
-    if isinstance(file, dict):
-        facts += [("file", f"{file.get('path')}  {file.get('size', 0):,} bytes"), ("sha-256", str(file.get("sha256")))]
-    if row.mode:
-        facts.append(("mode", row.mode))
-    kind = f", kind {row.kind}" if row.kind else ""
-    facts.append(("queue", f"{row.queue}, priority {row.priority}{kind}"))
+def _identity(job: JobDetail) -> list[tuple[str, Any]]:
+    facts = [("id", job.id)]
+    if job.unit_of is not None:
+        facts.append(("unit", job.unit_of.text))
+    if job.input is not None:
+        facts += [("file", f"{job.input.path}  {job.input.size:,} bytes"), ("sha-256", job.input.sha256)]
+    if job.mode:
+        facts.append(("mode", job.mode))
+    kind = f", kind {job.kind}" if job.kind else ""
+    facts.append(("queue", f"{job.queue}, priority {job.priority}{kind}"))
     return facts
 
 
-def _work(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
+def _work(job: JobDetail) -> list[tuple[str, Any]]:
     from json import dumps
 
     from jobtrail.cli.rendering.text import short, span
-    from jobtrail.cli.rendering.views import parsed
-    from jobtrail.job.masking import masked
 
     facts: list[tuple[str, Any]] = []
-    for name, text in (
-        ("arguments", row.args),
-        ("labels", row.labels),
-        ("context", row.context),
-        ("result", row.result),
-    ):
-        value = parsed(text)
+    for name in ("arguments", "labels", "context", "result"):
+        value = getattr(job, name)
         if value not in (None, {}):
-            facts.append((name, short(dumps(masked(value, seen.marked), ensure_ascii=False), 2000)))
-    if row.note:
-        facts.append(("note", row.note))
-    if seen.progress and row.active:
-        facts.append(("progress", _progress(seen.progress)))
-    if seen.steps:
-        facts.append(("steps", ", ".join(f"{step['name']} ({span(step['seconds'])})" for step in seen.steps[:20])))
+            facts.append((name, short(dumps(value, ensure_ascii=False), 2000)))
+    if job.note:
+        facts.append(("note", job.note))
+    if job.progress and _is_active(job):
+        facts.append(("progress", _progress(job.progress)))
+    if job.steps:
+        facts.append(("steps", ", ".join(f"{step.name} ({span(step.seconds)})" for step in job.steps[:STEPS_SHOWN])))
     return facts
 
 
-def _progress(progress: dict[str, Any]) -> str:
+def _is_active(job: JobDetail) -> bool:
+    from jobtrail.job.model import ACTIVE
+
+    return job.status in ACTIVE
+
+
+def _progress(progress: JobProgress) -> str:
     parts = []
-    if progress.get("percent") is not None:
-        parts.append(f"{progress['percent']:.0f} %")
-    if progress.get("done") is not None:
-        total = f" of {progress['total']:,}" if progress.get("total") is not None else ""
-        parts.append(f"{progress['done']:,}{total}")
-    if progress.get("message"):
-        parts.append(str(progress["message"]))
+    if progress.percent is not None:
+        parts.append(f"{progress.percent:.0f} %")
+    if progress.done is not None:
+        total = f" of {progress.total:,}" if progress.total is not None else ""
+        parts.append(f"{progress.done:,}{total}")
+    if progress.message:
+        parts.append(progress.message)
     return ", ".join(parts)
 
 
-def _times(row: JobRow, seen: Seen) -> list[tuple[str, Any]]:
+def _times(job: JobDetail, now: datetime) -> list[tuple[str, Any]]:
     from jobtrail.cli.rendering.text import span
-    from jobtrail.cli.rendering.views import parsed
 
     facts: list[tuple[str, Any]] = []
-    planned = parsed(row.options)
-    if isinstance(planned, dict) and planned.get("slot"):
-        facts.append(("planned for", str(planned["slot"]).replace("T", " ").replace("+00:00", " UTC")))
-    if seen.submitter:
-        who = seen.submitter
-        facts.append(
-            ("submitted by", f"{who['program'] or '?'} on {who['host']} (pid {who['pid']}, {who['user'] or '?'})")
-        )
-    if row.started_at and row.status.value != "pending" and not row.status.value.startswith("awaiting_"):
-        facts.append(("took" if row.finished_at else "runs for", span((row.finished_at or seen.now) - row.started_at)))
-    if row.body_running:
+    if isinstance(job.options, dict) and job.options.get("slot"):
+        facts.append(("planned for", str(job.options["slot"]).replace("T", " ").replace("+00:00", " UTC")))
+    who = job.submitted_by
+    if who is not None:
+        facts.append(("submitted by", f"{who.program or '?'} on {who.host} (pid {who.pid}, {who.user or '?'})"))
+    if job.started_at and job.status != "pending" and not job.status.startswith("awaiting_"):
+        facts.append(("took" if job.finished_at else "runs for", span((job.finished_at or now) - job.started_at)))
+    if job.body_running:
         facts.append(("beware", "the end was forced, its body still runs"))
-    if row.waits_for:
-        facts.append(("waits for", row.waits_for))
+    if job.waits_for:
+        facts.append(("waits for", job.waits_for))
     return facts
 
 
-def _print_questions(session: Session, seen: Seen) -> None:
+def _print_questions(session: Session, job: JobDetail, now: datetime) -> None:
     """What is open comes first, above all that has been."""
-    from jobtrail.queries.questions import detail
-
     from .questions import print_question
 
-    if seen.questions:
+    if job.questions:
         _heading(session, "Questions")
-        for one in sorted(seen.questions, key=lambda one: one.state != "open"):
-            print_question(session, detail(one, seen.row, seen.marked), seen.now)
+        for one in sorted(job.questions, key=lambda one: one.state != "open"):
+            print_question(session, one, now)
 
 
-def _print_timeline(session: Session, seen: Seen) -> None:
+def _print_timeline(session: Session, job: JobDetail) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import clean, short
     from jobtrail.cli.rendering.views import COLOURS
-    from jobtrail.job.failure import mask_urls
 
     _heading(session, "Timeline (UTC)")
     table = plain_table("time", "what", "to", "by", "why", rest="why")
     table.show_header = False
-    for line in timeline(seen.row, seen.events):
-        words = line.name.replace("_", " ")
+    for line in job.timeline:
         table.add_row(
             Text(f"{line.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim"),
-            Text(words),
+            Text(line.name.replace("_", " ")),
             Text(line.to or "", COLOURS.get(line.to or "", "")),
             Text(clean(line.actor or "")),
-            Text(short(mask_urls(line.reason or ""), 160), "dim"),
+            Text(short(line.reason, 160), "dim"),
         )
     table.show(session.console)
 
 
-def _print_attempts(session: Session, seen: Seen) -> None:
-    from rich.text import Text
-
+def _print_attempts(session: Session, job: JobDetail, now: datetime) -> None:
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.text import short, span, tail
-    from jobtrail.cli.rendering.views import COLOURS, error_sentence, tries
-    from jobtrail.job.failure import mask_urls
+    from jobtrail.cli.rendering.text import short, span
+    from jobtrail.cli.rendering.views import tries
 
-    found = attempts(seen.row, seen.events)
-    if not found:
+    if not job.attempts:
         return
     _heading(session, "Attempts")
     table = plain_table("try", "outcome", "took", "worker", "error", right=("try", "took"), rest="error")
-    for one in found:
-        took = span((one.ended or seen.now) - one.started) if one.started else ""
-        table.add_row(
-            Text(tries(one.no, seen.row.max_attempts)),
-            Text(one.outcome.replace("_", " "), COLOURS.get(one.outcome, "")),
-            Text(took),
-            Text(tail(one.worker), "dim"),
-            Text(short(mask_urls(error_sentence(one.error)), 160), "red" if one.error else ""),
-        )
+    for one in job.attempts:
+        table.add_row(*_attempt_cells(one, job.max_attempts, now))
     table.show(session.console)
-    row = seen.row
-    if row.status.value == "pending" and row.run_at is not None and row.run_at > seen.now:
-        why = f" ({short(mask_urls(row.retry_reason), 120)})" if row.retry_reason else ""
-        limit = tries(row.attempt, row.max_attempts)
-        session.say((f"attempt {limit}, next in {span(row.run_at - seen.now)}{why}", "cyan"))
+    if job.status == "pending" and job.run_at is not None and job.run_at > now:
+        why = f" ({short(job.retry_reason, 120)})" if job.retry_reason else ""
+        session.say((f"attempt {tries(job.attempt, job.max_attempts)}, next in {span(job.run_at - now)}{why}", "cyan"))
 
 
-def _print_items(session: Session, seen: Seen) -> None:
+def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, ...]:
+    from rich.text import Text
+
+    from jobtrail.cli.rendering.text import short, span, tail
+    from jobtrail.cli.rendering.views import COLOURS, tries
+
+    took = span((one.ended_at or now) - one.started_at) if one.started_at else ""
+    return (
+        Text(tries(one.attempt, most)),
+        Text(one.outcome.replace("_", " "), COLOURS.get(one.outcome, "")),
+        Text(took),
+        Text(tail(one.worker), "dim"),
+        Text(short(one.error, 160), "red" if one.error else ""),
+    )
+
+
+def _print_items(session: Session, job: JobDetail, failed: list[JobItem]) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import tail
 
-    total = sum(seen.counts.values())
-    if not total:
+    counts = {name: number or 0 for name, number in job.items}
+    if not any(counts.values()):
         return
     _heading(session, "Items")
-    told = [(f"{seen.counts[name]:,} {name}   ", colour) for name, colour in
-            (("ok", "green"), ("failed", "red"), ("skipped", "dim")) if seen.counts.get(name)]  # fmt: skip
-    session.say(*told)
-    if not seen.failed:
+    colours = {"ok": "green", "failed": "red", "skipped": "dim"}
+    session.say(*((f"{number:,} {name}   ", colours[name]) for name, number in counts.items() if number))
+    if not failed:
         return
     table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
-    for item in seen.failed:
+    for item in failed:
         table.add_row(*item_cells(item))
     table.show(session.console)
-    rest = seen.counts.get("failed", 0) - len(seen.failed)
+    rest = counts["failed"] - len(failed)
     if rest > 0:
-        session.say((f"… and {rest:,} more: jobtrail items {tail(seen.row.id)} --failed", "dim"))
+        session.say((f"… and {rest:,} more: jobtrail items {tail(job.id)} --failed", "dim"))
 
 
-def _print_error(session: Session, seen: Seen, *, traceback: bool) -> None:
+def _print_error(session: Session, job: JobDetail, *, traceback: bool) -> None:
     from jobtrail.cli.rendering.text import clean_lines
-    from jobtrail.cli.rendering.views import error_sentence, parsed
-    from jobtrail.job.failure import mask_urls
 
-    if not seen.row.error:
+    found = job.failure
+    if found is None:
         return
-    _heading(session, "Error" if not seen.row.active else "Last error")
-    session.say((clean_lines(mask_urls(error_sentence(seen.row.error))), "red"))
-    error = parsed(seen.row.error)
-    trace = error.get("traceback") if isinstance(error, dict) else None
-    if traceback and trace:
-        session.say((clean_lines(mask_urls(str(trace).rstrip())), "dim"))
+    _heading(session, "Last error" if _is_active(job) else "Error")
+    session.say((clean_lines(": ".join(part for part in (found.type, found.message) if part)), "red"))
+    if traceback and found.traceback:
+        session.say((clean_lines(found.traceback.rstrip()), "dim"))
 
 
-def _print_log(session: Session, seen: Seen) -> None:
+def _print_log(session: Session, lines: list[str]) -> None:
     from jobtrail.cli.rendering.text import clean_lines
-    from jobtrail.job.failure import mask_urls
 
-    if seen.log:
+    if lines:
         _heading(session, "Log (end)")
-        for line in seen.log:
-            session.say(clean_lines(mask_urls(line)))
+        for line in lines:
+            session.say(clean_lines(line))
 
 
-def _print_chain(session: Session, seen: Seen) -> None:
-    from jobtrail.cli.rendering import lineage as lineage_view
+def _print_chain(session: Session, job: JobDetail) -> None:
+    from jobtrail.cli.rendering import lineage
 
-    if seen.chain:
+    if job.ancestors or job.successors or job.groups:
         _heading(session, "Chain")
-        lineage_view.show(session, seen.row, seen.chain)
+        lineage.show(session, job)
 
 
-def _print_lineage(session: Session, seen: Seen) -> None:
+def _print_lineage(session: Session, job: JobDetail, now: datetime) -> None:
     from jobtrail.cli.rendering.text import moment, tail
     from jobtrail.cli.rendering.views import status_text
+    from jobtrail.queries.jobs.lineage import RelatedJob
 
-    if not seen.before and not seen.after:
+    if not job.reran and not job.reruns:
         return
     _heading(session, "Lineage")
-    for one in (*seen.before, seen.row, *seen.after):
-        mark = ("  ← this job", "bold") if one.id == seen.row.id else ("", "")
+    itself = RelatedJob.model_validate(job)
+    for one in (*job.reran, itself, *job.reruns):
+        mark = ("  ← this job", "bold") if one is itself else ("", "")
         mode = f"  {one.mode or 'first':<12}"
-        session.say(f"…{tail(one.id)}  ", (moment(one.created_at, seen.now), "dim"), f"{mode}  ",
-                    status_text(one.status.value), mark)  # fmt: skip
+        session.say(f"…{tail(one.id)}  ", (moment(one.created_at, now), "dim"), f"{mode}  ", status_text(one.status), mark)

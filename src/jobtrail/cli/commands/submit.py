@@ -69,7 +69,8 @@ def submit(
 
 def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool) -> int:
     """Tell what was done with a job, and wait for it where that was asked for."""
-    from jobtrail.cli.rendering.views import job_json, named, status_text
+    from jobtrail.cli.rendering.views import named, status_text
+    from jobtrail.queries.jobs.job_list import StoredJob, job_line
 
     if wait:
         if not session.as_json:
@@ -77,12 +78,12 @@ def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool
         from jobtrail.cli.input.waiting import wait_for
 
         return wait_for(session, jobs, job)
-    row = stored_row(job.refresh())
+    line = job_line(stored_row(job.refresh()))
     if session.as_json:
-        session.json({**job_json(row), "created": job.created})
+        session.json(StoredJob(job=line, created=job.created))
     else:
-        session.say(f"{named(row)} {words}: ", status_text(row.status.value))
-        session.say((row.id, "dim"))
+        session.say(f"{named(line)} {words}: ", status_text(line.status))
+        session.say((line.id, "dim"))
     return 0
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from jobtrail.cli.rendering.text import clean, clean_lines, short
-from jobtrail.cli.rendering.views import mapping_json
 from jobtrail.job.masking import MASK, is_secret, masked
 from jobtrail.messages import Message, render
 
@@ -206,10 +205,12 @@ class _Mapping:
     """The targets of a mapping, each with the column that is proposed."""
 
     def __init__(self, row: QuestionRow, marked: frozenset[str]) -> None:
-        detail = mapping_json(row, marked) or {}
-        self._columns: dict[str, list[str]] = {column["name"]: column["samples"] for column in detail["columns"]}
-        self._targets: dict[str, Any] = {target["name"]: target for target in detail["targets"]}
-        self._proposal: dict[str, str | None] = dict(detail["proposal"])
+        from jobtrail.queries.questions import MappingForm, mapping_form
+
+        form = mapping_form(row, marked) or MappingForm(columns=[], targets=[], proposal={})
+        self._columns: dict[str, list[str]] = {column.name: column.samples for column in form.columns}
+        self._targets: dict[str, Any] = {target.name: target.model_dump() for target in form.targets}
+        self._proposal: dict[str, str | None] = dict(form.proposal)
         self._given: dict[str, str | None] = {}
 
     def names(self) -> list[str]:

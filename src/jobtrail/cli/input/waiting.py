@@ -6,13 +6,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.rendering.text import short, span
-from jobtrail.cli.rendering.views import job_json, named, status_text, told
+from jobtrail.cli.rendering.views import named, status_text, summary
 from jobtrail.commands.job_fields import stored_row
+from jobtrail.queries.jobs.job_list import job_line, progress
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.cli.session import Session
     from jobtrail.commands.job_handle import Job
+    from jobtrail.queries.jobs.job_list import JobLine
 
 POLL = 0.15  # seconds
 NOBODY_AFTER = 5.0  # seconds until a job that nobody takes is explained
@@ -25,14 +27,18 @@ def wait_for(session: Session, jobs: JobTrail, job: Job) -> int:
         _with_bar(session, job)
     else:
         _quietly(session, job)
-    row, now = stored_row(job.refresh()), jobs.store.now()
+    line = _line(job.refresh())
     if session.as_json:
-        session.json({**job_json(row), "created": job.created})
+        session.json(jobs.queries.job(job.id))
     else:
-        took = f" in {span(row.finished_at - row.started_at)}" if row.finished_at and row.started_at else ""
-        why = told(row, now, 300)
-        session.say(f"{named(row)} ", status_text(row.status.value), took, (f": {why}" if why else "", ""))
-    return 0 if row.status.value in GOOD else 1
+        took = f" in {span(line.finished_at - line.started_at)}" if line.finished_at and line.started_at else ""
+        why = summary(line, jobs.store.now(), 300)
+        session.say(f"{named(line)} ", status_text(line.status), took, (f": {why}" if why else "", ""))
+    return 0 if line.status in GOOD else 1
+
+
+def _line(job: Job) -> JobLine:
+    return job_line(stored_row(job))
 
 
 def _quietly(session: Session, job: Job) -> None:
@@ -44,10 +50,10 @@ def _quietly(session: Session, job: Job) -> None:
 
 def _tell_that_it_asks(session: Session, job: Job, asked: set[int]) -> None:
     """Once for each question, and a run asks one at most: the wait would be endless for somebody who does not know."""
-    row = stored_row(job)
-    if row.status.value.startswith("awaiting_") and row.run_no not in asked:
-        asked.add(row.run_no)
-        session.hint(f"{named(row)} {told(row, row.created_at)}")
+    line = _line(job)
+    if line.status.startswith("awaiting_") and line.run_no not in asked:
+        asked.add(line.run_no)
+        session.hint(f"{named(line)} {summary(line, line.created_at)}")
 
 
 def _with_bar(session: Session, job: Job) -> None:
@@ -67,13 +73,13 @@ def _with_bar(session: Session, job: Job) -> None:
 def _state(job: Job, waited: float) -> dict[str, Any]:
     status = job.status.value
     shown = status in {"running", "cancelling"} or (status == "pending" and job.started_at is not None)
-    progress = job.progress() if shown else None
-    if progress is None:
+    found = progress(job.progress()) if shown else None
+    if found is None:
         alone = status == "pending" and waited > NOBODY_AFTER and job.started_at is None
         return {"total": None, "told": f"{status}: is a worker on queue '{job.queue}'?" if alone else status}
-    words = short(progress.get("message") or status, 60)
-    if progress.get("total"):
-        return {"total": progress["total"], "completed": progress.get("done") or 0, "told": words}
-    if progress.get("percent") is not None:
-        return {"total": 100, "completed": progress["percent"], "told": words}
+    words = short(found.message or status, 60)
+    if found.total:
+        return {"total": found.total, "completed": found.done or 0, "told": words}
+    if found.percent is not None:
+        return {"total": 100, "completed": found.percent, "told": words}
     return {"total": None, "told": words}

@@ -1,4 +1,4 @@
-"""The chain of a job: what it came from, what follows it, and the groups that it belongs to."""
+"""The lineage of a job as a tree: what it came from, what follows it, and the groups that it belongs to."""
 
 from __future__ import annotations
 
@@ -7,110 +7,74 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.job.successor import ENDS
 
 from .text import clean, short, span, tail
-from .views import named, status_text
+from .views import name_of, named, status_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jobtrail.cli.session import Session
-    from jobtrail.job.model import JobRow
-    from jobtrail.queries.lineage import Chain, Follower
+    from jobtrail.queries.jobs.job_detail import JobDetail
+    from jobtrail.queries.jobs.lineage import Ancestor, FollowingJob, JobGroup
 
 
-# -- for programs ------------------------------------------------------------------------------------
-
-
-def as_json(chain: Chain) -> dict[str, Any]:
-    """The three parts by name."""
-    return {
-        "ancestors": [_above_json(one) for one in chain.above],
-        "successors": [_follower_json(one) for one in chain.below],
-        "groups": [
-            {**_group_json(group), "following": [_follower_json(one) for one in below]} for group, below in chain.groups
-        ],
-    }
-
-
-def _above_json(one: JobRow | dict[str, Any]) -> dict[str, Any]:
-    if isinstance(one, dict):
-        return {"group": one["id"], "name": one["name"], "outcome": one["outcome"]}
-    return {"id": one.id, "task": one.task, "status": one.status.value}
-
-
-def _follower_json(one: Follower) -> dict[str, Any]:
-    told, successor = one.told, one.told["successor"]
-    return {
-        **{name: told[name] for name in ("task", "on", "state", "job", "reason")},
-        "status": one.row.status.value if one.row is not None else None,
-        "seconds_later": successor.wait,
-        "at": successor.at,
-        "successors": [_follower_json(below) for below in one.following],
-    }
-
-
-def _group_json(group: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": group["id"],
-        "name": group["name"],
-        "total": group["total"],
-        "ended": sum(number for status, number in group["counts"].items() if status is not None),
-        "outcome": group["outcome"],
-    }
-
-
-# -- for people --------------------------------------------------------------------------------------
-
-
-def show(session: Session, row: JobRow, chain: Chain) -> None:
+def show(session: Session, job: JobDetail) -> None:
     """Draw it: above, the job itself, below."""
     depth = 0
-    for one in (*chain.above, row):
-        lead = "   " * (depth - 1) + "└─ " if depth else ""
-        if isinstance(one, dict):
-            session.say(lead, _group_words(one))
-        else:
-            mark = ("  ← this job", "bold") if one.id == row.id else ("", "")
-            session.say(lead, f"{named(one)}  ", status_text(one.status.value), mark)
+    for one in job.ancestors:
+        session.say(_lead(depth), *_ancestor(one))
         depth += 1
-    for parts in _tree(chain.below, "   " * (depth - 1)):
+    session.say(_lead(depth), f"{named(job)}  ", status_text(job.status), ("  ← this job", "bold"))
+    for parts in _tree(job.successors, "   " * depth):
         session.say(*parts)
-    for group, below in chain.groups:
+    for group in job.groups:
         session.say("member of ", _group_words(group))
-        for parts in _tree(below, ""):
+        for parts in _tree(group.successors, ""):
             session.say(*parts)
 
 
-def _group_words(group: dict[str, Any]) -> str:
-    told = _group_json(group)
-    name = f" '{short(told['name'], 60)}'" if told["name"] else ""
-    stand = f"{told['outcome']}, {told['total']:,} jobs"
-    if told["outcome"] is None:
-        stand = f"{told['ended']:,} of {told['total']:,} jobs have ended"
-    return clean(f"group{name} (…{tail(told['id'])}): {stand}")
+def _lead(depth: int) -> str:
+    return "   " * (depth - 1) + "└─ " if depth else ""
 
 
-def _tree(followers: list[Follower], indent: str) -> Iterator[list[Any]]:
+def _ancestor(one: Ancestor) -> Iterator[Any]:
+    if one.group:
+        yield clean(f"group{_quoted(one.name)} (…{tail(one.id)}): {one.status or 'not all of its jobs have ended'}")
+        return
+    yield f"{name_of(one.name or '', one.source, one.period or one.file or '', one.id)}  "
+    yield status_text(one.status or "")
+
+
+def _group_words(group: JobGroup) -> str:
+    state = f"{group.outcome}, {group.total:,} jobs"
+    if group.outcome is None:
+        state = f"{group.ended:,} of {group.total:,} jobs have ended"
+    return clean(f"group{_quoted(group.name)} (…{tail(group.id)}): {state}")
+
+
+def _quoted(name: str | None) -> str:
+    return f" '{short(name, 60)}'" if name else ""
+
+
+def _tree(followers: list[FollowingJob], indent: str) -> Iterator[list[Any]]:
     for place, one in enumerate(followers, 1):
         last = place == len(followers)
         yield [f"{indent}{'└─' if last else '├─'} ", (_on(one), "dim"), *_words(one)]
-        yield from _tree(one.following, f"{indent}{'   ' if last else '│  '}")
+        yield from _tree(one.successors, f"{indent}{'   ' if last else '│  '}")
 
 
-def _on(one: Follower) -> str:
-    ends, successor = one.told["on"], one.told["successor"]
-    later = f", {span(successor.wait)} later" if successor.wait else f", at {successor.at}" if successor.at else ""
-    return f"on {'any' if len(ends) == len(ENDS) else ' or '.join(ends)}{later}: "
+def _on(one: FollowingJob) -> str:
+    later = f", {span(one.seconds_later)} later" if one.seconds_later else f", at {one.at}" if one.at else ""
+    return f"on {'any' if len(one.on) == len(ENDS) else ' or '.join(one.on)}{later}: "
 
 
-def _words(one: Follower) -> Iterator[Any]:
-    if one.row is not None:
-        yield f"{named(one.row)}  "
-        yield status_text(one.row.status.value)
+def _words(one: FollowingJob) -> Iterator[Any]:
+    if one.job is not None and one.status is not None:
+        yield f"{name_of(one.task, one.source, one.period or one.file or '', one.job)}  "
+        yield status_text(one.status)
         return
-    told = one.told
-    yield clean(told["task"])
-    yield (f"  {told['state']}", {"waiting": "cyan", "refused": "red"}.get(told["state"], "dim"))
-    if told["state"] == "submitted":
-        yield (f" as {told['job']}, which is gone", "dim")
-    elif told["reason"]:
-        yield (f": {short(told['reason'], 200)}", "dim")
+    yield clean(one.task)
+    yield (f"  {one.state}", {"waiting": "cyan", "refused": "red"}.get(one.state, "dim"))
+    if one.state == "submitted":
+        yield (f" as {one.job}, which is gone", "dim")
+    elif one.reason:
+        yield (f": {short(one.reason, 200)}", "dim")

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .text import clean, moment, short, span, tail
-from .views import COLOURS, told, tries, what
+from .views import COLOURS, summary, tries, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from jobtrail.store.search.search import ListRow
+    from jobtrail.queries.jobs.job_list import JobLine
 
 GAP = 2  # blanks between columns
 LEAST_REST = 20
@@ -58,13 +58,13 @@ def plain_table(*columns: str, right: Iterable[str] = (), rest: str | None = Non
     return table
 
 
-def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> PlainTable:
+def job_table(rows: Iterable[JobLine], now: datetime, *, wide: bool) -> PlainTable:
     """Jobs, one a line."""
     rows = list(rows)
     given = {
         "source": any(row.source for row in rows),
         "period/file": any(what(row) for row in rows),
-        "items": any(row.items_ok is not None for row in rows),
+        "items": any(row.items.ok is not None for row in rows),
     }
     columns = [
         "id",
@@ -80,7 +80,7 @@ def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> PlainTab
     for row in rows:
         cells = {
             "id": Text(tail(row.id)),
-            "status": Text(row.status.value, COLOURS.get(row.status.value, "")),
+            "status": Text(row.status, COLOURS.get(row.status, "")),
             "task": Text(short(row.task, 40)),
             "source": Text(short(row.source, 40)),
             "period/file": Text(short(what(row), 60 if wide else 30)),
@@ -88,27 +88,27 @@ def job_table(rows: Iterable[ListRow], now: datetime, *, wide: bool) -> PlainTab
             "started": Text(moment(row.started_at, now)),
             "took": Text(_took(row, now)),
             "items": _items(row),
-            "note": Text(told(row, now, 200 if wide else 90), "red" if row.status.value == "failed" else "dim"),
+            "note": Text(summary(row, now, 200 if wide else 90), "red" if row.status == "failed" else "dim"),
         }
         table.add_row(*(cells[name] for name in columns))
     return table
 
 
-def _took(row: ListRow, now: datetime) -> str:
-    status = row.status.value
+def _took(row: JobLine, now: datetime) -> str:
+    status = row.status
     if row.started_at is None or status == "pending" or status.startswith("awaiting_"):
         return ""
     return span((row.finished_at or now) - row.started_at)
 
 
-def _items(row: ListRow) -> Text:
-    if row.items_ok is None:
+def _items(row: JobLine) -> Text:
+    if row.items.ok is None:
         return Text("")
-    text = Text(f"{row.items_ok:,}", "green" if row.items_ok else "dim")
-    if row.items_failed:
-        text.append(f" {row.items_failed:,}✗", "red")
-    if row.items_skipped:
-        text.append(f" {row.items_skipped:,} skipped", "dim")
+    text = Text(f"{row.items.ok:,}", "green" if row.items.ok else "dim")
+    if row.items.failed:
+        text.append(f" {row.items.failed:,}✗", "red")
+    if row.items.skipped:
+        text.append(f" {row.items.skipped:,} skipped", "dim")
     return text
 
 

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from jobtrail.queries.base import ID, CappedCount, ErrorLine, FileName, MaskedText, MaskedValue, Model
+from jobtrail.store import runs
+from jobtrail.store.search import search
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from jobtrail.job.model import JobRow
+    from jobtrail.queries.context import QueryContext
     from jobtrail.store.search.search import ListRow
+
+_REPORTS = frozenset({"running", "cancelling", "pending"})  # only such jobs show their progress in a list
 
 
 class ItemCounts(Model):
@@ -75,6 +82,13 @@ class JobPage(Model):
     now: datetime
 
 
+class StoredJob(Model):
+    """The job that stands for what was asked; ``created`` is false where it was there already."""
+
+    job: JobLine
+    created: bool
+
+
 class JobCounts(Model):
     """How many jobs there are of each status, and of all."""
 
@@ -83,21 +97,83 @@ class JobCounts(Model):
     now: datetime
 
 
-def progress_of(reported: dict[str, Any] | None) -> JobProgress | None:
-    """The last report of a job, with secrets masked."""
-    if reported is None:
-        return None
-    return JobProgress(**{name: reported.get(name) for name in JobProgress.model_fields})
+def read_page(
+    conn: Connection,
+    context: QueryContext,
+    text: str = "",
+    *,
+    before: str | None = None,
+    limit: int = 50,
+    count: bool = False,
+) -> JobPage:
+    """Read the jobs that a filter names, newest first.
+
+    Args:
+        conn: An open connection.
+        context: The application.
+        text: The filter, as ``status:failed source:weather/*``.
+        before: The id of a job; only jobs created before it.
+        limit: The size of the page.
+        count: Whether to count all that the filter names, exactly up to 10,000.
+
+    Raises:
+        InvalidFilter: if the filter or ``before`` is not valid.
+    """
+    now = context.now()
+    page = search.find(conn, text, now=now, limit=limit, before=before)
+    active = [row.id for row in page.rows if row.status.value in _REPORTS]
+    reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
+    return JobPage(
+        jobs=[job_line(row, reported.get(row.id)) for row in page.rows],
+        next=page.next,
+        count=read_count(conn, context, text) if count else None,
+        searched=page.searched,
+        note=page.note,
+        now=now,
+    )
+
+
+def read_count(conn: Connection, context: QueryContext, text: str = "") -> CappedCount:
+    """Count the jobs that a filter names, exactly up to 10,000.
+
+    Raises:
+        InvalidFilter: if the filter is not valid.
+    """
+    return CappedCount.model_validate(search.count(conn, text, now=context.now()))
+
+
+def read_counts(conn: Connection, context: QueryContext, text: str = "") -> JobCounts:
+    """Count the jobs that a filter names by status, exactly up to 10,000. What the filter says of the status is left out.
+
+    Raises:
+        InvalidFilter: if the filter is not valid.
+    """
+    counts: JobCounts = context.cached(("counts", text), lambda: _counts(conn, context, text))
+    return counts
+
+
+def _counts(conn: Connection, context: QueryContext, text: str) -> JobCounts:
+    now = context.now()
+    found = context.statuses(conn) if search.asks_for_all(text) else search.by_status(conn, text, now=now)
+    together = search.together(found.values())
+    by_status = {status: CappedCount.model_validate(one) for status, one in found.items()}
+    return JobCounts(status=by_status, all=CappedCount.model_validate(together), now=now)
 
 
 def job_line(row: ListRow | JobRow, reported: dict[str, Any] | None = None) -> JobLine:
-    """One job in a list, from a row of a list or a complete row.
+    """One job as a list shows it, from a row of a list or a complete row.
 
     Args:
         row: What was read of the job.
         reported: Its last progress report, where one was read.
-
     """
     line = JobLine.model_validate(row)
-    line.progress = progress_of(reported)
+    line.progress = progress(reported)
     return line
+
+
+def progress(reported: dict[str, Any] | None) -> JobProgress | None:
+    """The last progress report of a job, with secrets masked."""
+    if reported is None:
+        return None
+    return JobProgress(**{name: reported.get(name) for name in JobProgress.model_fields})

@@ -1,0 +1,177 @@
+"""Whether an action on a job is allowed, and what is in the way: one rule for pages, bulk actions and commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from .model import FINAL, WAITING_FOR_A_PERSON, Mode, Status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
+
+
+class Rule(StrEnum):
+    """What forbids an action, or leaves it without effect."""
+
+    STATE = "state"
+    ENDED = "ended"
+    STOPPING = "stopping"
+    BODY_RUNNING = "body-running"
+    UNIT_ACTIVE = "unit-active"
+    NOT_NEWEST = "not-newest"
+    CONTINUED = "continued"
+    WAITS_FOR = "waits-for"
+    DUE = "due"
+    NOTHING_FAILED = "no-items"
+    COMPLETE = "complete"
+    NO_FILE = "no-file"
+
+
+# The codes that programs are given; a rule that is not here is its own code.
+_CODES = {Rule.ENDED: "state", Rule.STOPPING: "state", Rule.UNIT_ACTIVE: "in-way", Rule.CONTINUED: "in-way"}
+_WITHOUT_EFFECT = frozenset({Rule.DUE, Rule.NOTHING_FAILED, Rule.COMPLETE})
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why an action is not offered.
+
+    Attributes:
+        rule: The rule that forbids it.
+        sentence: The reason as a page shows it beside the job.
+        reason: The same without ids, so that jobs can be counted by it.
+        job: The job in the way.
+    """
+
+    rule: Rule
+    sentence: str
+    reason: str
+    job: str | None = None
+
+    @property
+    def code(self) -> str:
+        """The reason for programs: state, in-way, not-newest, body-running, waits-for, due, no-items, complete, no-file."""
+        return _CODES.get(self.rule, self.rule.value)
+
+    @property
+    def forbids(self) -> bool:
+        """False where the action would only have no effect: it is not offered, and a command may do it."""
+        return self.rule not in _WITHOUT_EFFECT
+
+
+@dataclass(frozen=True, slots=True)
+class ActionState:
+    """What the rules depend on.
+
+    Attributes:
+        id: The job.
+        status: Its status.
+        run_at: When it is due.
+        body_running: Whether its body still runs although its end was forced.
+        waits_for: The job that it waits for.
+        active: The job that holds its unit.
+        newest: The newest job of its unit.
+        continued: An active job that continues its generation.
+        failed: How many of its items failed.
+        has_file: Whether it worked on a file.
+    """
+
+    id: str
+    status: Status
+    run_at: datetime | None = None
+    body_running: bool = False
+    waits_for: str | None = None
+    active: str | None = None
+    newest: str | None = None
+    continued: str | None = None
+    failed: int = 0
+    has_file: bool = False
+
+
+def against_retry(state: ActionState) -> Obstacle | None:
+    """What is in the way of one more attempt of the same job; None if it is allowed."""
+    if state.status not in RETRYABLE:
+        sentence = f"it is {state.status}; what failed, came in partly or was stopped can be retried"
+        return Obstacle(Rule.STATE, sentence, f"is {state.status}")
+    if state.body_running:
+        sentence = "its body still runs; it can be retried when that has ended"
+        return Obstacle(Rule.BODY_RUNNING, sentence, "its body still runs")
+    if state.active == state.id:
+        return None  # interrupted and held: it has the unit, and newer jobs wait behind it
+    if state.active is not None:
+        return _unit_active(state.active)
+    if state.newest not in {None, state.id}:
+        sentence = f"job {state.newest} of its unit is newer: retry that one"
+        return Obstacle(Rule.NOT_NEWEST, sentence, "its unit has a newer job", state.newest)
+    return None
+
+
+def against_rerun(state: ActionState, mode: Mode, *, corrected_file: bool = False) -> Obstacle | None:
+    """What is in the way of a new job of the same unit; None if it is allowed.
+
+    Args:
+        state: The job.
+        mode: How its generation is treated.
+        corrected_file: Whether the new job is to work on another file.
+    """
+    if state.status not in FINAL:
+        sentence = f"it is {state.status}; it can be run again when it has ended"
+        return Obstacle(Rule.STATE, sentence, f"is {state.status}")
+    if state.active is not None:
+        return _unit_active(state.active)
+    if corrected_file and not state.has_file:
+        return Obstacle(Rule.NO_FILE, "it did not work on a file", "did not work on a file")
+    return None if mode is Mode.FULL else _against_continuing(state, mode)
+
+
+def _against_continuing(state: ActionState, mode: Mode) -> Obstacle | None:
+    if state.continued is not None:
+        sentence = f"job {state.continued} is continuing its work"
+        return Obstacle(Rule.CONTINUED, sentence, "its work is being continued", state.continued)
+    if state.status is not Status.COMPLETED:
+        return None
+    if mode is Mode.RESUME:
+        return Obstacle(Rule.COMPLETE, "it is complete; there is nothing to go on with", "is complete")
+    return None if state.failed else Obstacle(Rule.NOTHING_FAILED, "none of its items failed", "none of its items failed")
+
+
+def _unit_active(job_id: str) -> Obstacle:
+    return Obstacle(Rule.UNIT_ACTIVE, f"job {job_id} of its unit is active", "its unit has an active job", job_id)
+
+
+def against_cancel(state: ActionState) -> Obstacle | None:
+    """What is in the way of a cancel; None if it is allowed."""
+    if state.status in FINAL:
+        return Obstacle(Rule.ENDED, f"it has ended: it is {state.status}", "has ended")
+    if state.status is Status.CANCELLING:
+        return Obstacle(Rule.STOPPING, "it has been asked to stop already", "is being stopped already")
+    return None
+
+
+def against_force(state: ActionState) -> Obstacle | None:
+    """What is in the way of writing the end of a job that was asked to stop; None if it is allowed."""
+    if state.status is Status.CANCELLING:
+        return None
+    return Obstacle(Rule.STATE, "it has not been asked to stop", f"is {state.status}")
+
+
+def against_run_now(state: ActionState, now: datetime) -> Obstacle | None:
+    """What is in the way of making a job due at once; None if it is allowed."""
+    if state.status is not Status.PENDING:
+        return Obstacle(Rule.STATE, f"it is {state.status} and waits for no time", f"is {state.status}")
+    if state.waits_for is not None:
+        return Obstacle(Rule.WAITS_FOR, f"it waits for job {state.waits_for}", "waits for another job", state.waits_for)
+    if state.run_at is None or state.run_at <= now:
+        return Obstacle(Rule.DUE, "it is due already", "is due already")
+    return None
+
+
+def against_answer(state: ActionState) -> Obstacle | None:
+    """What is in the way of answering its question; None if it is allowed."""
+    if state.status in WAITING_FOR_A_PERSON:
+        return None
+    return Obstacle(Rule.STATE, f"it is {state.status} and asks nothing", f"is {state.status}")

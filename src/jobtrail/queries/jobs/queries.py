@@ -1,0 +1,213 @@
+"""The queries of `jobs.queries` that read jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobtrail.queries.base import CappedCount
+from jobtrail.store.jobs import resolve
+
+from . import actions, bulk, items, job_detail, job_list, lineage, logs, trail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jobtrail.commands.bulk import Wanted
+    from jobtrail.queries.context import QueryContext
+
+
+class JobQueries:
+    """Typed, masked reads of jobs. A job is named by its id or by a unique ending of it."""
+
+    context: QueryContext
+
+    def jobs(
+        self, text: str = "", *, before: str | None = None, limit: int = 50, count: bool = False
+    ) -> job_list.JobPage:
+        """A page of the jobs that a filter names, newest first.
+
+        Args:
+            text: The filter.
+            before: The id of a job; only jobs created before it.
+            limit: The size of the page.
+            count: Whether to count all that the filter names, exactly up to 10,000.
+
+        Raises:
+            InvalidFilter: if the filter or ``before`` is not valid.
+
+        Example:
+            >>> jobs.queries.jobs("status:failed", limit=1).jobs[0].error
+            'ValueError: no price'
+        """
+        with self.context.search() as conn:
+            return job_list.read_page(conn, self.context, text, before=before, limit=limit, count=count)
+
+    def job_count(self, text: str = "") -> CappedCount:
+        """How many jobs a filter names, exactly up to 10,000.
+
+        Raises:
+            InvalidFilter: if the filter is not valid.
+        """
+        with self.context.search() as conn:
+            return job_list.read_count(conn, self.context, text)
+
+    def job_counts(self, text: str = "") -> job_list.JobCounts:
+        """How many jobs a filter names in each status, exactly up to 10,000. What it says of the status is left out.
+
+        Raises:
+            InvalidFilter: if the filter is not valid.
+        """
+        with self.context.search() as conn:
+            return job_list.read_counts(conn, self.context, text)
+
+    def job(self, job_id: str, *, role: str | None = None) -> job_detail.JobDetail:
+        """One job with everything that its page shows.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            role: The role of a person who may not act; None for one who may.
+
+        Raises:
+            NotFound: if there is no such job, or if several ids end so.
+        """
+        with self.context.search() as conn:
+            return job_detail.read_detail(conn, self.context, job_id, role=role)
+
+    def job_id(self, ending: str) -> str:
+        """The id that ends with these characters, or this id where it exists.
+
+        Raises:
+            NotFound: if there is no such job, or if several ids end so.
+        """
+        with self.context.search() as conn:
+            return resolve(conn, ending).id
+
+    def items(
+        self,
+        job_id: str,
+        *,
+        outcome: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        own: bool = False,
+    ) -> items.ItemPage:
+        """A page of the items of a job's generation, in the order of the input.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            outcome: Only items of this outcome: ok, failed or skipped.
+            after: The ``next`` of the page before.
+            limit: The size of the page.
+            own: Only items that this job has recorded itself.
+
+        Raises:
+            NotFound: if there is no such job.
+            UsageError: if ``after`` is not the ``next`` of a page.
+        """
+        with self.context.search() as conn:
+            return items.read_page(conn, job_id, outcome=outcome, after=after, limit=limit, own=own)
+
+    def items_csv(self, job_id: str, outcome: str | None = None, *, limit: int | None = None) -> Iterator[str]:
+        """The items of a job as CSV, piece by piece, so that no number of items fills the memory.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            outcome: Only items of this outcome: ok, failed or skipped.
+            limit: Greatest number of items; None for all.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        yield items.csv_head()
+        after: str | None = None
+        left = limit
+        while left is None or left > 0:
+            size = items.CSV_PAGE if left is None else min(left, items.CSV_PAGE)
+            page = self.items(job_id, outcome=outcome, after=after, limit=size)
+            yield items.csv_lines(page)
+            after, left = page.next, None if left is None else left - size
+            if after is None:
+                return
+
+    def log(
+        self,
+        job_id: str,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int = 2000,
+        level: str | None = None,
+        search: str | None = None,
+    ) -> logs.Log:
+        """A part of a job's log.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            after: The number of a piece; only later ones are read, from the oldest on.
+            before: The number of a piece; only earlier ones are read.
+            limit: About how many records to return; the last ones unless ``after`` is given.
+            level: The least severe level that is wanted.
+            search: A text in the record, in any case.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        with self.context.search() as conn:
+            return logs.read_log(conn, job_id, after=after, before=before, limit=limit, level=level, search=search)
+
+    def log_text(self, job_id: str) -> str:
+        """All of a job's log as text.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        with self.context.search() as conn:
+            return logs.read_text(conn, job_id)
+
+    def events(self, job_id: str, *, after: int = 0, limit: int = 200) -> trail.EventPage:
+        """A page of a job's trail, oldest first.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            after: The id of an event; only later ones are returned.
+            limit: The size of the page.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        with self.context.search() as conn:
+            return trail.read_events(conn, job_id, after=after, limit=limit)
+
+    def lineage(self, job_id: str) -> lineage.Lineage:
+        """What a job re-ran and what re-ran it, what it came from, what follows it, and its groups.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        with self.context.search() as conn:
+            return lineage.read_lineage(conn, job_id)
+
+    def actions(self, job_id: str, *, role: str | None = None) -> actions.JobActions:
+        """Which actions a job allows now, what each will do, and why another is not allowed.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            role: The role of a person who may not act; None for one who may.
+
+        Raises:
+            NotFound: if there is no such job.
+        """
+        with self.context.search() as conn:
+            return actions.read_actions(conn, self.context, job_id, role=role)
+
+    def bulk_preview(self, selection: Wanted) -> bulk.BulkPreview:
+        """What a bulk action would do now; nothing is written.
+
+        Args:
+            selection: Which jobs are meant, and the action.
+
+        Raises:
+            InvalidFilter: if the filter of the selection is not valid.
+        """
+        with self.context.search() as conn:
+            return bulk.read_preview(conn, self.context, selection)
