@@ -107,5 +107,3 @@ class ApiContext:
         """The arguments of a task that the task declares secret."""
         return self.queries.context.marked(task)
 
-
-Desk = ApiContext

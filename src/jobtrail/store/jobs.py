@@ -210,6 +210,14 @@ def _unit(move: Move) -> str:
 
 _GET = select(*(jobs.c[name] for name in _ROW)).where(jobs.c.id == bindparam("id"))
 _GET_LOCKED = _GET.with_for_update()
+_RERUNS = select(*(jobs.c[name] for name in _ROW)).where(jobs.c.rerun_of == bindparam("id")).order_by(jobs.c.id)
+_NEWEST_OF_UNIT = select(jobs.c.id).where(jobs.c.unit == bindparam("unit")).order_by(jobs.c.id.desc()).limit(1)
+_ACTIVE_OF_UNIT = select(jobs.c.id).where(jobs.c.unit_lock == bindparam("unit"))
+_ACTIVE_OF_GENERATION = (
+    select(jobs.c.id)
+    .where(jobs.c.generation == bindparam("generation"), jobs.c.status.in_(sorted(ACTIVE)))
+    .limit(1)
+)
 
 
 def get(conn: Connection, job_id: str, *, lock: bool = False) -> JobRow | None:
@@ -233,30 +241,25 @@ def columns() -> list[Any]:
 
 def newest_of_unit(conn: Connection, unit: str) -> str | None:
     """The id of the unit's newest job."""
-    newest: str | None = conn.execute(
-        select(jobs.c.id).where(jobs.c.unit == unit).order_by(jobs.c.id.desc()).limit(1)
-    ).scalar()
+    newest: str | None = conn.execute(_NEWEST_OF_UNIT, {"unit": unit}).scalar()
     return newest
 
 
 def active_of_unit(conn: Connection, unit: str) -> str | None:
     """The id of the job that holds the unit."""
-    active: str | None = conn.execute(select(jobs.c.id).where(jobs.c.unit_lock == unit)).scalar()
+    active: str | None = conn.execute(_ACTIVE_OF_UNIT, {"unit": unit}).scalar()
     return active
 
 
 def active_of_generation(conn: Connection, generation: str) -> str | None:
     """The id of an active job that writes into a telling."""
-    states = [status.value for status in ACTIVE]
-    mine = (jobs.c.generation == generation) & jobs.c.status.in_(states)
-    active: str | None = conn.execute(select(jobs.c.id).where(mine).limit(1)).scalar()
+    active: str | None = conn.execute(_ACTIVE_OF_GENERATION, {"generation": generation}).scalar()
     return active
 
 
 def reruns_of(conn: Connection, job_id: str) -> list[JobRow]:
     """The jobs that re-run this one, oldest first."""
-    found = conn.execute(select(*columns()).where(jobs.c.rerun_of == job_id).order_by(jobs.c.id))
-    return [read(row) for row in found]
+    return [read(row) for row in conn.execute(_RERUNS, {"id": job_id})]
 
 
 def waiting_children(conn: Connection, parent: str) -> list[JobRow]:

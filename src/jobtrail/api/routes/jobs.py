@@ -19,7 +19,6 @@ from jobtrail.job.masking import left_masked, restored
 from jobtrail.queries.base import ID, Model
 from jobtrail.queries.jobs.job_detail import JobDetail
 from jobtrail.queries.jobs.job_list import JobCounts, JobPage, StoredJob, job_line
-from jobtrail.store import jobs
 
 if TYPE_CHECKING:
     from jobtrail.api.auth.access import Person
@@ -260,8 +259,7 @@ def _steer(context: ApiContext, job_id: str, move: Any, **how: Any) -> StoredJob
 
 
 def _rerun(context: ApiContext, job_id: str, said: Rerun, who: Person) -> StoredJob:
-    with context.store.read() as conn:
-        row = jobs.resolve(conn, job_id)
+    row = stored_row(context.jobs.get(job_id))
     service = context.jobs.service
     service.make_ready()
     answer = rerun.rerun(
