@@ -193,6 +193,7 @@ def test_questions_are_the_same(world, get, command):
 
 def test_one_error_is_the_same(world, get):
     for group in world.queries.errors(9_000).kinds:
+        assert world.queries.error(group.fingerprint) == group
         assert get(f"errors/{group.fingerprint}") == group.model_dump(mode="json")
 
 
