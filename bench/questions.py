@@ -19,7 +19,7 @@ from jobtrail import JobTrail
 from jobtrail.database import migration
 from jobtrail.database.tables import jobs as job_table
 from jobtrail.database.tables import questions as question_table
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.store import jobs as store_jobs
 from jobtrail.store import questions
 

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from trails import *  # noqa: F403 - fixtures
 
 from jobtrail.database import tables
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.queries import context, read_cache
 from jobtrail.queries.monitoring import charts
 from jobtrail.store.search import search

@@ -16,7 +16,7 @@ from sqlalchemy import update
 
 from jobtrail import JobTrail
 from jobtrail.database import tables
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.store import workers
 
 if TYPE_CHECKING:

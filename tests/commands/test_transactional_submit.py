@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from trails import count_rows, until
 
 from jobtrail import AlreadyActive, InvalidOption
-from jobtrail.commands import commit_hook
+from jobtrail.commands import transactional_submit
 from jobtrail.testing import drain
 
 
@@ -294,7 +294,7 @@ def test_nobody_is_told_of_what_was_not_committed(jobs, note, engine, url, monke
     """SQLite writes at the commit; where that fails there is nothing to hear."""
     if not url.startswith("sqlite"):
         return
-    monkeypatch.setattr(commit_hook, "GIVES_UP", 0.3)
+    monkeypatch.setattr(transactional_submit, "GIVES_UP", 0.3)
     told, waited = [], threading.Event()
     jobs.store.wake.subscribe(told.append)
     with caller(engine, "connection") as mine:

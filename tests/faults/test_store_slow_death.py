@@ -13,8 +13,7 @@ from trails import until
 from jobtrail import JobTrail, ResultTimeout, StoreUnavailable
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Status
+from jobtrail.job.model import Status, new_id
 from jobtrail.job.transitions import Subject
 from jobtrail.store import jobs as rows
 from jobtrail.store.jobs import Marks

@@ -18,7 +18,7 @@ from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.job.retry import Exponential
 from jobtrail.store import jobs as store_jobs
 from jobtrail.testing import MovableClock, drain

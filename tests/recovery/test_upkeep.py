@@ -24,8 +24,7 @@ from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.database.tables import workers as worker_table
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Status, StopCause
+from jobtrail.job.model import Status, StopCause, new_id
 from jobtrail.recovery import upkeep as module
 from jobtrail.recovery.upkeep import Swept, Upkeep
 from jobtrail.store import jobs as store_jobs

@@ -9,7 +9,7 @@ import pytest
 
 from jobtrail.database import leases
 from jobtrail.errors import DuplicateRow
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.schedules.definition import ScheduleDefinition
 from jobtrail.schedules.initial_position import new_row
 from jobtrail.schedules.rules.rules import every

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Claim, JobRow, NewJob, Status, Submitted
+from jobtrail.job.model import Claim, JobRow, NewJob, Status, Submitted, new_id
 from jobtrail.job.period import Period
 from jobtrail.job.transitions import Move, Subject
 from jobtrail.job.unit import Unit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from making import new_job, of_unit, unit
 
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.store import jobs
 from jobtrail.store.jobs import Marks
 from jobtrail.store.submissions import Rules

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jobtrail.database import tables
-from jobtrail.job.ids import new_id
 from jobtrail.job.items import Counts, ItemOutcome
+from jobtrail.job.model import new_id
 from jobtrail.store import items
 from jobtrail.store.items import Recorded
 

@@ -10,9 +10,8 @@ from making import new_job, of_unit, subject, unit
 
 from jobtrail.database import tables
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
-from jobtrail.job.model import Outcome, Status, StopCause
+from jobtrail.job.model import Outcome, Status, StopCause, new_id
 from jobtrail.store import events, jobs, runs, units
 from jobtrail.store.items import Recorded
 from jobtrail.store.submissions import Rules

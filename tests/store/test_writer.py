@@ -18,8 +18,7 @@ from making import Maker, new_job, of_unit, unit, wait_until
 from sqlalchemy import event, select
 
 from jobtrail.database import tables
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Status
+from jobtrail.job.model import Status, new_id
 from jobtrail.store import Store
 from jobtrail.store.submissions import Rules
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 OPPOSITE = """
 import sys
 from contextlib import closing
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.job.model import NewJob
 from jobtrail.job.period import Period
 from jobtrail.job.unit import Unit

@@ -25,8 +25,7 @@ from jobtrail.database.tables import questions as question_table
 from jobtrail.database.tables import successors as successor_table
 from jobtrail.job import outcome as ends
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import FINAL, OUTCOME_OF, Claim, Outcome, Status, StopCause
+from jobtrail.job.model import FINAL, OUTCOME_OF, Claim, Outcome, Status, StopCause, new_id
 from jobtrail.job.questions.question import make_question
 from jobtrail.job.successor import END_OF, Successor
 from jobtrail.job.transitions import Subject

@@ -20,9 +20,9 @@ from jobtrail.database.tables import events, idempotency_keys, jobs, workers
 from jobtrail.database.types import Moment
 from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.allowed_actions import (
+    ActionRule,
     ActionState,
     Obstacle,
-    Rule,
     against_cancel,
     against_rerun,
     against_retry,
@@ -218,19 +218,19 @@ def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
     obstacle = _against(wanted, state, now)
     if obstacle is None:
         return None
-    code, of = _SKIPS.get(obstacle.rule), {"status": state.status} if obstacle.rule is Rule.STATE else {}
+    code, of = _SKIPS.get(obstacle.rule), {"status": state.status} if obstacle.rule is ActionRule.STATE else {}
     return obstacle.reason if code is None else Message(code, **of).stored
 
 
 _SKIPS = {
-    Rule.STATE: "commands.skip-status",
-    Rule.ENDED: "commands.skip-ended",
-    Rule.STOPPING: "commands.skip-stopping",
-    Rule.BODY_RUNNING: "commands.skip-body-runs",
-    Rule.UNIT_ACTIVE: "commands.skip-active",
-    Rule.NOT_NEWEST: "commands.skip-newer",
-    Rule.WAITS_FOR: "commands.skip-waits",
-    Rule.DUE: "commands.skip-due",
+    ActionRule.STATE: "commands.skip-status",
+    ActionRule.ENDED: "commands.skip-ended",
+    ActionRule.STOPPING: "commands.skip-stopping",
+    ActionRule.BODY_RUNNING: "commands.skip-body-runs",
+    ActionRule.UNIT_ACTIVE: "commands.skip-active",
+    ActionRule.NOT_NEWEST: "commands.skip-newer",
+    ActionRule.WAITS_FOR: "commands.skip-waits",
+    ActionRule.DUE: "commands.skip-due",
 }
 
 

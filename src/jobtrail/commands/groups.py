@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import NotFound, ResultTimeout
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Outcome
+from jobtrail.job.model import Outcome, new_id
 from jobtrail.messages import Message
 from jobtrail.store import successors
 

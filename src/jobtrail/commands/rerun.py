@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import AlreadyActive, Conflict, DuplicateRow, IllegalMove, InvalidOption, NotFound
 from jobtrail.job import transitions
 from jobtrail.job.allowed_actions import (
+    ActionRule,
     ActionState,
     Obstacle,
-    Rule,
     against_cancel,
     against_rerun,
     against_retry,
     against_run_now,
 )
 from jobtrail.job.failure import describe
-from jobtrail.job.ids import new_id
 from jobtrail.job.items import failed_again
-from jobtrail.job.model import Mode, NewJob, Status, StopCause, Submitted
+from jobtrail.job.model import Mode, NewJob, Status, StopCause, Submitted, new_id
 from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, choice_option
 from jobtrail.job.transitions import Subject
@@ -74,11 +73,11 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
 
 def _refused_retry(row: JobRow, obstacle: Obstacle) -> Conflict:
     job = obstacle.job
-    if obstacle.rule is Rule.BODY_RUNNING:
+    if obstacle.rule is ActionRule.BODY_RUNNING:
         return Conflict(Message("commands.body-still-runs", job=row.id), row.id)
-    if obstacle.rule is Rule.UNIT_ACTIVE:
+    if obstacle.rule is ActionRule.UNIT_ACTIVE:
         return AlreadyActive(Message("commands.unit-active", job=row.id, active=job), job)
-    if obstacle.rule is Rule.NOT_NEWEST:
+    if obstacle.rule is ActionRule.NOT_NEWEST:
         return Conflict(Message("commands.not-newest", job=row.id, newest=job), job)
     return IllegalMove(_cannot("commands.cannot-retry", row), row.id)
 
@@ -180,7 +179,7 @@ def rerun_on(
     # Whether the unit is free is decided by the insert, which knows the unit of a corrected file.
     continued = jobs.active_of_generation(conn, row.ledger) if mode is not Mode.FULL else None
     obstacle = against_rerun(replace(_own_state(row), continued=continued), mode)
-    if obstacle is not None and obstacle.rule is Rule.STATE:
+    if obstacle is not None and obstacle.rule is ActionRule.STATE:
         return IllegalMove(_cannot("commands.cannot-rerun", row), row.id)
     new, rules = _plan(row, mode, file, if_active, trace)
     if obstacle is not None and obstacle.forbids and if_active != "queue":
@@ -298,7 +297,7 @@ def cancel(
         obstacle = against_cancel(_own_state(row))
         if row.status is Status.RUNNING:
             move = transitions.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
-        elif obstacle is not None and obstacle.rule is Rule.ENDED:
+        elif obstacle is not None and obstacle.rule is ActionRule.ENDED:
             return IllegalMove(_cannot("commands.cannot-cancel", row), row.id)
         elif obstacle is not None and not force:
             return IllegalMove(Message("commands.stop-asked-already", job=row.id), row.id)

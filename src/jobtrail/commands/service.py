@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jobtrail.database import migration
 from jobtrail.errors import DuplicateRow, InvalidOption, StoreError, StoreUnavailable
-from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
-from jobtrail.job.model import Submitted
+from jobtrail.job.model import Submitted, new_id
 from jobtrail.messages import Message
 from jobtrail.store import jobs, workers
 from jobtrail.store.search import search

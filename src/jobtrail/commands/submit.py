@@ -20,9 +20,8 @@ from jobtrail.errors import (
     InvalidOption,
     StoreUnavailable,
 )
-from jobtrail.job.ids import new_id
 from jobtrail.job.json_value import encode_arguments
-from jobtrail.job.model import FileInput, NewJob
+from jobtrail.job.model import FileInput, NewJob, new_id
 from jobtrail.job.period import Period, in_our_time
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.successor import Successor, ends_option, when_option

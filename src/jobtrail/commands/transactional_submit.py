@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import event
 
 from jobtrail.database.wakeup import CHANNEL
-from jobtrail.errors import InvalidOption
+from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job.model import Submitted
 from jobtrail.messages import Message
 from jobtrail.store import workers
+from jobtrail.store.search.relations import is_stored
 from jobtrail.store.submissions import predict
-
-from .commit_hook import when_committed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
     from .submit import Prepared
+
+
+FIRST_LOOK = 0.0005  # seconds; each next one comes after twice the time
+GIVES_UP = 2.0  # seconds: the commit failed, or it takes so long that polling finds the job as well
 
 
 def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
@@ -90,7 +95,7 @@ def _at_commit(store: Store, conn: Connection, prepared: Prepared, settle: Calla
         answer = store.submit_on(committing, prepared.new, prepared.rules)
         settle(answer)
         if answer.created:
-            when_committed(store, answer.id)
+            _when_committed(store, answer.id)
 
     _promises_of(conn).add(write, _open_savepoints(conn))
     return Submitted(prepared.new.id, created=True)
@@ -141,3 +146,27 @@ def _open_savepoints(conn: Connection) -> set[str]:
         found.add(getattr(nested, "_savepoint", ""))
         nested = getattr(nested, "_previous_nested", None)
     return found
+
+
+def _when_committed(store: Store, job_id: str) -> None:
+    """Wake the workers once others can see the job; SQLAlchemy reports a commit before it happens, so a thread looks for it."""
+    threading.Thread(target=_announce, args=(store, job_id), name="jobtrail-announce", daemon=True).start()
+
+
+def _announce(store: Store, job_id: str) -> None:
+    pause, end = FIRST_LOOK, time.monotonic() + GIVES_UP
+    while time.monotonic() < end:
+        time.sleep(pause)
+        try:
+            if _is_visible(store, job_id):
+                store.wake.need()
+                store.wake.after_commit(None)
+                return
+        except StoreError:
+            return
+        pause = min(2 * pause, 0.1)
+
+
+def _is_visible(store: Store, job_id: str) -> bool:
+    with store.read() as conn:
+        return is_stored(conn, job_id)

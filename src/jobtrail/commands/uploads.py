@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import FileInput, Outcome
+from jobtrail.job.model import FileInput, Outcome, new_id
 from jobtrail.messages import Message
 from jobtrail.store.search import relations
 

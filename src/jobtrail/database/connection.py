@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, Connection, Engine
 
-    from .failures import Failure
+    from .failures import DriverFailure
 
 SQLITE_BUSY_SECONDS = 10.0
 POSTGRES_CONNECT_SECONDS = 5
@@ -132,7 +132,7 @@ class Database:
             return f"the database file {self.path}"
         return f"PostgreSQL at {self.url.host or 'the local socket'}:{self.url.port or 5432}/{self.url.database or ''}"
 
-    def _folder(self, failure: Failure) -> StoreUnavailable | None:
+    def _folder(self, failure: DriverFailure) -> StoreUnavailable | None:
         if failure.code == "SQLITE_CANTOPEN" and self.path is not None and self.path.is_dir():
             return StoreUnavailable(f"{self.path} is a folder; name a file for the database")
         return None

@@ -31,7 +31,7 @@ class Meaning(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class DriverFailure:
     """A driver's error, understood: its code (SQLSTATE or SQLite's), its meaning and the driver's first line."""
 
     meaning: Meaning
@@ -105,7 +105,7 @@ SQLITE: Mapping[str, Meaning] = {
 _NO_TABLE = "no such table"  # SQLITE_ERROR: the file is new, or another one lies in its place
 
 
-def failure_of(error: BaseException | None) -> Failure | None:
+def failure_of(error: BaseException | None) -> DriverFailure | None:
     """Understand a driver's error, wrapped by SQLAlchemy or bare; None if it is no driver's error."""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     original = error.orig if isinstance(error, DBAPIError) else error
@@ -113,38 +113,38 @@ def failure_of(error: BaseException | None) -> Failure | None:
         return None
     text = next(iter(str(original).strip().splitlines()), "") or type(original).__name__
     if isinstance(original, (UnicodeEncodeError, OverflowError)):
-        return Failure(Meaning.VALUE, type(original).__name__, text)
+        return DriverFailure(Meaning.VALUE, type(original).__name__, text)
     if isinstance(original, sqlite3.Error):
         return _of_sqlite(original, text)
     if type(original).__module__.partition(".")[0] == "psycopg":
         return _of_postgresql(original, text, lost=lost)
-    return Failure(Meaning.AWAY if lost else Meaning.BUG, "", text) if isinstance(error, DBAPIError) else None
+    return DriverFailure(Meaning.AWAY if lost else Meaning.BUG, "", text) if isinstance(error, DBAPIError) else None
 
 
-def _of_postgresql(error: BaseException, text: str, *, lost: bool) -> Failure:
+def _of_postgresql(error: BaseException, text: str, *, lost: bool) -> DriverFailure:
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:
         found = (POSTGRESQL[state[:length]] for length in (5, 3, 2) if state[:length] in POSTGRESQL)
-        return Failure(next(found, Meaning.BUG), state, text)
+        return DriverFailure(next(found, Meaning.BUG), state, text)
     kind = type(error).__name__
     if lost or kind == "OperationalError" or "closed" in text:
-        return Failure(Meaning.AWAY, "", text)
+        return DriverFailure(Meaning.AWAY, "", text)
     # The driver itself refuses a value before it is sent: NUL in a text, a number that no type takes.
-    return Failure(Meaning.VALUE if kind == "DataError" else Meaning.BUG, kind, text)
+    return DriverFailure(Meaning.VALUE if kind == "DataError" else Meaning.BUG, kind, text)
 
 
-def _of_sqlite(error: sqlite3.Error, text: str) -> Failure:
+def _of_sqlite(error: sqlite3.Error, text: str) -> DriverFailure:
     name: str = getattr(error, "sqlite_errorname", None) or ""
     short = "_".join(name.split("_")[:2])
     if name in SQLITE or short in SQLITE:
-        return Failure(SQLITE.get(name) or SQLITE[short], name if name in SQLITE else short, text)
+        return DriverFailure(SQLITE.get(name) or SQLITE[short], name if name in SQLITE else short, text)
     if _NO_TABLE in text or "closed" in text:
-        return Failure(Meaning.AWAY, name, text)
+        return DriverFailure(Meaning.AWAY, name, text)
     refused = isinstance(error, (sqlite3.DataError, sqlite3.InterfaceError)) or "binding parameter" in text
-    return Failure(Meaning.VALUE if refused else Meaning.BUG, name, text)
+    return DriverFailure(Meaning.VALUE if refused else Meaning.BUG, name, text)
 
 
-def translated(failure: Failure, where: str) -> StoreError:
+def translated(failure: DriverFailure, where: str) -> StoreError:
     """Return the error that a caller is given.
 
     Args:
@@ -164,7 +164,7 @@ def translated(failure: Failure, where: str) -> StoreError:
             return StoreError(f"{where} refused a statement of jobtrail{code}: {failure.text}")
 
 
-def _away(failure: Failure, where: str) -> str:
+def _away(failure: DriverFailure, where: str) -> str:
     sentence = _SENTENCES.get(failure.code)
     if sentence is None:
         sentence = "{where} cannot be reached: {text}" if not failure.code else "{where} is not available: {text}"

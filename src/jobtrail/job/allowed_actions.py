@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 RETRYABLE = (Status.FAILED, Status.PARTIAL, Status.INTERRUPTED, Status.CANCELLED)
 
 
-class Rule(StrEnum):
+class ActionRule(StrEnum):
     """What forbids an action, or leaves it without effect."""
 
     STATE = "state"
@@ -32,8 +32,8 @@ class Rule(StrEnum):
 
 
 # The codes that programs are given; a rule that is not here is its own code.
-_CODES = {Rule.ENDED: "state", Rule.STOPPING: "state", Rule.UNIT_ACTIVE: "in-way", Rule.CONTINUED: "in-way"}
-_WITHOUT_EFFECT = frozenset({Rule.DUE, Rule.NOTHING_FAILED, Rule.COMPLETE})
+_CODES = {ActionRule.ENDED: "state", ActionRule.STOPPING: "state", ActionRule.UNIT_ACTIVE: "in-way", ActionRule.CONTINUED: "in-way"}
+_WITHOUT_EFFECT = frozenset({ActionRule.DUE, ActionRule.NOTHING_FAILED, ActionRule.COMPLETE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Obstacle:
         job: The job in the way.
     """
 
-    rule: Rule
+    rule: ActionRule
     sentence: str
     reason: str
     job: str | None = None
@@ -96,17 +96,17 @@ def against_retry(state: ActionState) -> Obstacle | None:
     """What is in the way of one more attempt of the same job; None if it is allowed."""
     if state.status not in RETRYABLE:
         sentence = f"it is {state.status}; what failed, came in partly or was stopped can be retried"
-        return Obstacle(Rule.STATE, sentence, f"is {state.status}")
+        return Obstacle(ActionRule.STATE, sentence, f"is {state.status}")
     if state.body_running:
         sentence = "its body still runs; it can be retried when that has ended"
-        return Obstacle(Rule.BODY_RUNNING, sentence, "its body still runs")
+        return Obstacle(ActionRule.BODY_RUNNING, sentence, "its body still runs")
     if state.active == state.id:
         return None  # interrupted and held: it has the unit, and newer jobs wait behind it
     if state.active is not None:
         return _unit_active(state.active)
     if state.newest not in {None, state.id}:
         sentence = f"job {state.newest} of its unit is newer: retry that one"
-        return Obstacle(Rule.NOT_NEWEST, sentence, "its unit has a newer job", state.newest)
+        return Obstacle(ActionRule.NOT_NEWEST, sentence, "its unit has a newer job", state.newest)
     return None
 
 
@@ -120,35 +120,35 @@ def against_rerun(state: ActionState, mode: Mode, *, corrected_file: bool = Fals
     """
     if state.status not in FINAL:
         sentence = f"it is {state.status}; it can be run again when it has ended"
-        return Obstacle(Rule.STATE, sentence, f"is {state.status}")
+        return Obstacle(ActionRule.STATE, sentence, f"is {state.status}")
     if state.active is not None:
         return _unit_active(state.active)
     if corrected_file and not state.has_file:
-        return Obstacle(Rule.NO_FILE, "it did not work on a file", "did not work on a file")
+        return Obstacle(ActionRule.NO_FILE, "it did not work on a file", "did not work on a file")
     return None if mode is Mode.FULL else _against_continuing(state, mode)
 
 
 def _against_continuing(state: ActionState, mode: Mode) -> Obstacle | None:
     if state.continued is not None:
         sentence = f"job {state.continued} is continuing its work"
-        return Obstacle(Rule.CONTINUED, sentence, "its work is being continued", state.continued)
+        return Obstacle(ActionRule.CONTINUED, sentence, "its work is being continued", state.continued)
     if state.status is not Status.COMPLETED:
         return None
     if mode is Mode.RESUME:
-        return Obstacle(Rule.COMPLETE, "it is complete; there is nothing to go on with", "is complete")
-    return None if state.failed else Obstacle(Rule.NOTHING_FAILED, "none of its items failed", "none of its items failed")
+        return Obstacle(ActionRule.COMPLETE, "it is complete; there is nothing to go on with", "is complete")
+    return None if state.failed else Obstacle(ActionRule.NOTHING_FAILED, "none of its items failed", "none of its items failed")
 
 
 def _unit_active(job_id: str) -> Obstacle:
-    return Obstacle(Rule.UNIT_ACTIVE, f"job {job_id} of its unit is active", "its unit has an active job", job_id)
+    return Obstacle(ActionRule.UNIT_ACTIVE, f"job {job_id} of its unit is active", "its unit has an active job", job_id)
 
 
 def against_cancel(state: ActionState) -> Obstacle | None:
     """What is in the way of a cancel; None if it is allowed."""
     if state.status in FINAL:
-        return Obstacle(Rule.ENDED, f"it has ended: it is {state.status}", "has ended")
+        return Obstacle(ActionRule.ENDED, f"it has ended: it is {state.status}", "has ended")
     if state.status is Status.CANCELLING:
-        return Obstacle(Rule.STOPPING, "it has been asked to stop already", "is being stopped already")
+        return Obstacle(ActionRule.STOPPING, "it has been asked to stop already", "is being stopped already")
     return None
 
 
@@ -156,17 +156,17 @@ def against_force(state: ActionState) -> Obstacle | None:
     """What is in the way of writing the end of a job that was asked to stop; None if it is allowed."""
     if state.status is Status.CANCELLING:
         return None
-    return Obstacle(Rule.STATE, "it has not been asked to stop", f"is {state.status}")
+    return Obstacle(ActionRule.STATE, "it has not been asked to stop", f"is {state.status}")
 
 
 def against_run_now(state: ActionState, now: datetime) -> Obstacle | None:
     """What is in the way of making a job due at once; None if it is allowed."""
     if state.status is not Status.PENDING:
-        return Obstacle(Rule.STATE, f"it is {state.status} and waits for no time", f"is {state.status}")
+        return Obstacle(ActionRule.STATE, f"it is {state.status} and waits for no time", f"is {state.status}")
     if state.waits_for is not None:
-        return Obstacle(Rule.WAITS_FOR, f"it waits for job {state.waits_for}", "waits for another job", state.waits_for)
+        return Obstacle(ActionRule.WAITS_FOR, f"it waits for job {state.waits_for}", "waits for another job", state.waits_for)
     if state.run_at is None or state.run_at <= now:
-        return Obstacle(Rule.DUE, "it is due already", "is due already")
+        return Obstacle(ActionRule.DUE, "it is due already", "is due already")
     return None
 
 
@@ -174,4 +174,4 @@ def against_answer(state: ActionState) -> Obstacle | None:
     """What is in the way of answering its question; None if it is allowed."""
     if state.status in WAITING_FOR_A_PERSON:
         return None
-    return Obstacle(Rule.STATE, f"it is {state.status} and asks nothing", f"is {state.status}")
+    return Obstacle(ActionRule.STATE, f"it is {state.status} and asks nothing", f"is {state.status}")

@@ -1,14 +1,25 @@
-"""Values of the domain: states, outcomes, a stored job, a claim."""
+"""Values of the domain: ids, states, outcomes, a stored job, a claim."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from enum import StrEnum
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+if sys.version_info >= (3, 14):
+    from uuid import uuid7
+else:
+    from uuid_utils import uuid7
+
 if TYPE_CHECKING:
     from datetime import datetime
+
+
+def new_id() -> str:
+    """Return a new id as text: a UUIDv7, which sorts behind the ids made earlier."""
+    return str(uuid7())
 
 
 class Status(StrEnum):

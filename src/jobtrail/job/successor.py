@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import InvalidOption
 from jobtrail.messages import Message
 
-from .ids import new_id
 from .json_value import decode, encode_arguments
-from .model import FileInput, NewJob, Outcome, Status
+from .model import FileInput, NewJob, Outcome, Status, new_id
 from .period import Period, in_our_time
 from .unit import Unit, unit_of
 

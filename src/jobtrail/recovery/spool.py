@@ -19,9 +19,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.job.ids import new_id
 from jobtrail.job.items import ItemOutcome
-from jobtrail.job.model import Status
+from jobtrail.job.model import Status, new_id
 from jobtrail.job.transitions import Move
 from jobtrail.recovery.run_end import RunEnd
 from jobtrail.store.items import Recorded

@@ -17,7 +17,7 @@ from jobtrail.commands.submit import Prepared
 from jobtrail.commands.using import Using
 from jobtrail.database import leases
 from jobtrail.errors import Conflict, DuplicateRow, JobTrailError, NotFound, StoreUnavailable
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.job.period import periods_from_rule
 from jobtrail.messages import Message
 from jobtrail.store import events, schedules, submissions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.store import schedules
 from jobtrail.store.schedules import ScheduleRow
 

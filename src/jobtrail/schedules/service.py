@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database import leases
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.store import events, schedules
 
 from .commands import ScheduleCommands, not_there

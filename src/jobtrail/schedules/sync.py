@@ -54,7 +54,7 @@ class DeclaredSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleChange:
+class ScheduleUpdate:
     """The columns to write to a stored schedule, and the event for it."""
 
     row: ScheduleRow
@@ -68,7 +68,7 @@ class ScheduleDifferences:
     """New schedules, changes of stored ones, and warnings for the log."""
 
     new: tuple[ScheduleRow, ...] = ()
-    changes: tuple[ScheduleChange, ...] = ()
+    changes: tuple[ScheduleUpdate, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -92,7 +92,7 @@ def differences(
     """
     rows = {row.name: row for row in stored}
     new: list[ScheduleRow] = []
-    changes: list[ScheduleChange] = []
+    changes: list[ScheduleUpdate] = []
     warnings: list[str] = []
     names = set()
     for one in declared:
@@ -112,12 +112,12 @@ def _is_gone(row: ScheduleRow, knows: Callable[[str], bool]) -> bool:
     return row.origin != PERSON and row.state in {schedules.ACTIVE, schedules.PAUSED} and knows(row.task)
 
 
-def _retired(row: ScheduleRow) -> ScheduleChange:
+def _retired(row: ScheduleRow) -> ScheduleUpdate:
     values = {"state": schedules.RETIRED, "next_at": None, "due_at": None, "waits_for": None, "unknown_since": None}
-    return ScheduleChange(row, values, "schedule_retired", {})
+    return ScheduleUpdate(row, values, "schedule_retired", {})
 
 
-def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[ScheduleChange]:
+def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[ScheduleUpdate]:
     """Return the change of a stored schedule that is declared, at most one."""
     back = row.state == schedules.RETIRED
     if not back and (row.definition, row.task, row.origin) == (one.text, one.task, one.origin):
@@ -133,7 +133,7 @@ def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[Sch
     if (row.paused_reason or "").startswith(QUARANTINE):
         values = {**RESUMED, "paused_at": None, "paused_until": None, "due_at": row.next_at, **values}
     detail = {} if row.definition == one.text else {"before": shown(row.definition, one.secret), "after": shown(one.text, one.secret)}
-    return [ScheduleChange(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
+    return [ScheduleUpdate(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
 
 
 def shown(text: str, marked: frozenset[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select, text, update
 
 from jobtrail.database.tables import jobs, questions, remembered
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -132,6 +132,17 @@ class _Rest:
         return over
 
 
+def old_enough(conn: Connection, policy: Retention, now: datetime) -> dict[str, int]:
+    """Count the jobs of each status that are past their age; some may have to stay because others refer to them."""
+    counted = {
+        status.value: conn.execute(
+            select(func.count()).where(jobs.c.status == status.value, jobs.c.finished_at < edge)
+        ).scalar_one()
+        for status, edge in policy.edges(now).items()
+    }
+    return {status: number for status, number in counted.items() if number}
+
+
 def run_once(
     store: Store,
     policy: Retention,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from jobtrail.database.tables import tokens
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 
 from . import events
 from .search.grammar import ID

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from jobtrail.database.wakeup import DEAD
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job import transitions
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import Status, StopCause
+from jobtrail.job.model import Status, StopCause, new_id
 from jobtrail.job.transitions import Subject
 from jobtrail.messages import Message
 from jobtrail.recovery.background_loop import BackgroundLoop
@@ -21,9 +20,8 @@ from jobtrail.recovery.end_writer import replay
 from jobtrail.recovery.heartbeat import ChildBeat, ThreadBeat
 from jobtrail.recovery.retention import RetentionLoop
 from jobtrail.recovery.upkeep import Upkeep
+from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs, workers
-
-from .health import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from jobtrail.config import Settings
     from jobtrail.job.model import Claim
     from jobtrail.recovery.run_end import RunEnd
+    from jobtrail.recovery.worker_condition import Condition
     from jobtrail.store import Store
 
-    from .health import Condition
     from .run_starter import RunStarter
     from .slots import Slots
 

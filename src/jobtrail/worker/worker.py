@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.database.wakeup import QUEUES, SUSPECT
 from jobtrail.errors import StoreError
 from jobtrail.executors.local import LocalExecutor
-from jobtrail.job.ids import new_id
-from jobtrail.job.model import StopCause
+from jobtrail.job.model import StopCause, new_id
 from jobtrail.recovery.heartbeat import TICK
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.recorder import Flusher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from jobtrail.cli.command import KEEPING, command
 from jobtrail.cli.session import Session
 
 from . import doctor
-
-if TYPE_CHECKING:
-    from jobtrail import JobTrail
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -78,25 +75,11 @@ def prune(
     )
     jobs.service.make_readable()
     if dry_run:
-        _tell(session, _old_enough(jobs, policy), dry=True)
+        with jobs.store.read() as conn:
+            _tell(session, retention.old_enough(conn, policy, jobs.store.now()), dry=True)
         return
     pruned = retention.run_once(jobs.store, policy, jobs.store.now())
     _tell(session, {name: number for name, number in pruned.jobs.items() if number}, dry=False)
-
-
-def _old_enough(jobs: JobTrail, policy: Any) -> dict[str, int]:
-    from sqlalchemy import func, select
-
-    from jobtrail.database.tables import jobs as table
-
-    counted: dict[str, int] = {}
-    with jobs.store.read() as conn:
-        for status, edge in policy.edges(jobs.store.now()).items():
-            query = select(func.count()).where(table.c.status == status.value, table.c.finished_at < edge)
-            number = int(conn.execute(query).scalar() or 0)
-            if number:
-                counted[status.value] = number
-    return counted
 
 
 def _tell(session: Session, counted: dict[str, int], *, dry: bool) -> None:

@@ -86,7 +86,7 @@ def misfits(schema: Schema | bool, value: Any, *, root: Schema | None = None) ->
                 found.setdefault(path, sentence)
             if len(found) >= MOST_ERRORS:
                 break
-    except (RecursionError, _TooMuchError):
+    except (RecursionError, _TooManyStepsError):
         return {"$": ENDLESS}
     except ArithmeticError:
         return {"$": Message("questions.number-too-large")}
@@ -155,7 +155,7 @@ def path_of(keys: Iterable[str | int]) -> str:
 # -- the check ---------------------------------------------------------------------------------------
 
 
-class _TooMuchError(Exception):
+class _TooManyStepsError(Exception):
     """More references were followed than any honest answer needs."""
 
 
@@ -173,7 +173,7 @@ def _validator(root: Schema | bool) -> Any:
         for error in chain([None], validator._validate_reference(ref=ref, instance=instance)):
             followed += 1
             if followed > MOST_REFERENCES:
-                raise _TooMuchError
+                raise _TooManyStepsError
             if error is not None:
                 yield error
 

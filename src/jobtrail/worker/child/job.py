@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
 
-    from .reports import WorkerLine
+    from .reports import WorkerChannel
 
 NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its own policy
 
@@ -56,7 +56,7 @@ NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its ow
 class RemoteJob:
     """One job in this process: from its order to its last word."""
 
-    def __init__(self, order: Message, child: WorkerLine) -> None:
+    def __init__(self, order: Message, child: WorkerChannel) -> None:
         self.no: int = order["no"]
         self.stop = Stop()
         self.in_body = False

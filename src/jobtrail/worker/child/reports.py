@@ -22,7 +22,7 @@ SEND_EVERY = 0.1  # seconds between two batches of records; the worker writes th
 LINES = 10_000  # of the log, held between two batches
 
 
-class WorkerLine(Protocol):
+class WorkerChannel(Protocol):
     """The way to the worker."""
 
     wire: Wire
@@ -35,7 +35,7 @@ class WorkerLine(Protocol):
 class RemoteRecorder:
     """Gathers what a body reports and sends it at most ten times a second; what `Recorder` is for the context."""
 
-    def __init__(self, order: Message, child: WorkerLine) -> None:
+    def __init__(self, order: Message, child: WorkerChannel) -> None:
         self.overtaken = False
         self.has_items = bool(order["prior"])
         self._child = child
@@ -149,7 +149,7 @@ def _sendable(name: str, value: Any) -> Any:
 class RemoteSteps:
     """Steps are found and kept by the worker."""
 
-    def __init__(self, child: WorkerLine, no: int) -> None:
+    def __init__(self, child: WorkerChannel, no: int) -> None:
         self._child = child
         self._no = no
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from jobtrail.recovery.background_loop import Health
+    from .background_loop import Health
 
 _log = logging.getLogger("jobtrail.worker")
 

@@ -12,13 +12,13 @@ import pytest
 from trails import until
 
 from jobtrail.errors import StoreUnavailable
-from jobtrail.job.ids import new_id
+from jobtrail.job.model import new_id
 from jobtrail.recovery import heartbeat as beat_module
 from jobtrail.recovery.background_loop import Health
 from jobtrail.recovery.heartbeat import StoreDetail
+from jobtrail.recovery.worker_condition import Condition
 from jobtrail.recovery.worker_detail import WorkerDetail
 from jobtrail.store import workers
-from jobtrail.worker.health import Condition
 
 QUICK = {"beat_interval": 0.1, "sweep_interval": 0.1}
 
