@@ -209,7 +209,7 @@ class Balance:
 def balance(one: Fleet, ids: Iterable[str]) -> Balance:
     """Count. ``overstarted``: jobs whose body started more often than runs are recorded, or twice in one run.
 
-    ``given_up``: failed, visibly, because they were struck down three times (DESIGN §3, rule 8); ``lost`` is neither.
+    ``given_up``: failed, visibly, because they were struck down three times; ``lost`` is neither.
     """
     rows, wanted = one.rows(), list(ids)
     starts = Counter((line["job"], line["run"]) for line in one.diary("start"))

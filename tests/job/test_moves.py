@@ -21,7 +21,7 @@ from jobtrail.messages import render
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=30)
 
-# DESIGN §3, written out by hand: (from, to) -> the moves that lead there.
+# The table of states, written out by hand: (from, to) -> the moves that lead there.
 DESIGN = """
 pending          pending            run_now released
 pending          running            claimed

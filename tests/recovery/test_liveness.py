@@ -1,4 +1,4 @@
-"""Death is judged by beat numbers and the observer's monotonic clock (DESIGN, rule 4; C-13): numbers only, no sleeping."""
+"""Death is judged by beat numbers and the observer's monotonic clock (C-13): numbers only, no sleeping."""
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ def vars_of(subject):
 
 
 def check_row(row, rows, before):
-    """What must be true of a job's columns, whatever happened (DESIGN, states and the unit)."""
+    """What must be true of a job's columns, whatever happened."""
     active = row.status not in FINAL
     assert 0 <= row.attempt <= row.run_no
     assert (row.finished_at is None) is active

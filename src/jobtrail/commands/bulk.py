@@ -11,13 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from json import dumps, loads
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, func, or_, select
-
-from jobtrail.database.tables import events, idempotency_keys, jobs, workers
-from jobtrail.database.types import Moment
 from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.allowed_actions import (
     ActionRule,
@@ -28,15 +24,15 @@ from jobtrail.job.allowed_actions import (
     against_retry,
     against_run_now,
 )
-from jobtrail.job.model import ACTIVE, DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
+from jobtrail.job.model import DEFAULT_QUEUE, FINAL, MOST_URGENT, Mode, Status
 from jobtrail.job.task import choice_option
 from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message
 from jobtrail.store import events as trail
-from jobtrail.store import queues, runs
+from jobtrail.store import queues, runs, submissions, workers
 from jobtrail.store.search import search
+from jobtrail.store.search.action_states import action_states, changed_since
 from jobtrail.store.search.grammar import ID
-from jobtrail.store.workers import ALIVE
 
 from .using import Using
 
@@ -53,9 +49,7 @@ RETRY, RERUN, CANCEL, RUN_NOW = ACTIONS = ("retry", "rerun", "cancel", "run_now"
 MOST_JOBS = 10_000
 MOST_PER_SECOND = 1_000.0
 CHOSEN = "chosen"  # the step that keeps what is meant
-_AT_ONCE = 500
 _GIVEN_UP = (Status.CANCELLED, Status.FAILED)  # such an action may be started again
-_AGAIN = jobs.alias("again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,58 +151,17 @@ def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime 
 def _looked_at(
     conn: Connection, wanted: Wanted, ids: Sequence[str], now: datetime, since: datetime | None
 ) -> list[Chosen]:
-    rows: dict[str, Any] = {}
-    changed: set[str] = set()
-    for begin in range(0, len(ids), _AT_ONCE):
-        some = ids[begin : begin + _AT_ONCE]
-        rows |= {row.id: row for row in conn.execute(_STANDS.where(jobs.c.id.in_(some)))}
-        if since is not None:
-            changed |= set(conn.execute(_CHANGED, {"ids": some, "since": since}).scalars())
+    rows = action_states(conn, ids)
+    changed = changed_since(conn, ids, since) if since is not None else set()
     found = (rows[one] for one in ids if one in rows)
     return [Chosen(row.id, row.run_no, _SINCE if row.id in changed else why_not(wanted, row, now)) for row in found]
 
 
 _SINCE = "has changed since it was shown"
-# A move has a line in the trail, or a moment of its own in the row.
-_after = bindparam("since", type_=Moment)
-_CHANGED = select(jobs.c.id).where(
-    jobs.c.id.in_(bindparam("ids", expanding=True)),
-    or_(
-        jobs.c.created_at > _after,
-        jobs.c.started_at > _after,
-        jobs.c.finished_at > _after,
-        select(events.c.id).where(events.c.job_id == jobs.c.id, events.c.at > _after).exists(),
-    ),
-)
-
-
-def _one_id(*conditions: Any) -> Any:
-    return select(_AGAIN.c.id).where(*conditions).limit(1)
-
-
-_STANDS = select(
-    jobs.c.id,
-    jobs.c.run_no,
-    jobs.c.status,
-    jobs.c.run_at,
-    jobs.c.waits_for,
-    jobs.c.body_running,
-    jobs.c.items_failed,
-    jobs.c.file.is_not(None).label("has_file"),
-    select(_AGAIN.c.id)
-    .where(_AGAIN.c.rerun_of == jobs.c.id, _AGAIN.c.rerun_of.is_not(None), _AGAIN.c.status != "cancelled")
-    .exists()
-    .label("reran"),
-    _one_id(_AGAIN.c.unit == jobs.c.unit).order_by(_AGAIN.c.id.desc()).scalar_subquery().label("newest"),
-    _one_id(_AGAIN.c.unit_lock == jobs.c.unit).scalar_subquery().label("active"),
-    _one_id(_AGAIN.c.generation == func.coalesce(jobs.c.generation, jobs.c.id), _AGAIN.c.status.in_(sorted(ACTIVE)))
-    .scalar_subquery()
-    .label("continued"),
-)
 
 
 def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
-    """Why nothing would be done with a job as it was read (a row of `stands`); None where something would."""
+    """Why nothing would be done with a job as it was read (a row of `action_states`); None where something would."""
     state = ActionState(
         row.id, Status(row.status), row.run_at, row.body_running, row.waits_for, row.active, row.newest, row.continued,
         row.items_failed or 0, row.has_file,
@@ -242,26 +195,14 @@ def _against(wanted: Wanted, state: ActionState, now: datetime) -> Obstacle | No
     return against_cancel(state) if wanted.action == CANCEL else against_run_now(state, now)
 
 
-def stands(conn: Connection, job_id: str) -> Any:
-    """A job as `why_not` looks at it; None where it is gone."""
-    return conn.execute(_STANDS.where(jobs.c.id == job_id)).first()
-
-
 # -- the job that does it ----------------------------------------------------------------------------
 
 
 def under_way(service: Service, digest: str) -> Job | None:
     """The job that does, or has done, what was shown with this digest; one that was stopped or failed does not count."""
     with service.store.read() as conn:
-        found = _keyed(conn, digest, service.store.now())
+        found = submissions.keyed_job(conn, TASK, digest, service.store.now())
     return None if found is None or found.status in _GIVEN_UP else service._job(found.job_id)
-
-
-def _keyed(conn: Connection, digest: str, now: datetime) -> Any:
-    table = idempotency_keys
-    query = select(table.c.job_id, jobs.c.status).join(jobs, jobs.c.id == table.c.job_id)
-    mine = (table.c.scope == TASK) & (table.c.key == digest) & (table.c.expires_at > now)
-    return conn.execute(query.where(mine)).first()
 
 
 def submit(
@@ -308,10 +249,9 @@ def submit(
 
 def _free(conn: Connection, key: str, now: datetime) -> None:
     """An action that was stopped or failed may be started again."""
-    before = _keyed(conn, key, now)
+    before = submissions.keyed_job(conn, TASK, key, now)
     if before is not None and before.status in _GIVEN_UP:
-        mine = (idempotency_keys.c.scope == TASK) & (idempotency_keys.c.key == key)
-        conn.execute(delete(idempotency_keys).where(mine, idempotency_keys.c.job_id == before.job_id))
+        submissions.release_key(conn, TASK, key, before.job_id)
 
 
 def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None) -> None:
@@ -327,6 +267,5 @@ def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor
 
 def _queue(conn: Connection) -> str:
     """One from which a living worker takes."""
-    served = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()
-    there = {name for text in served for name in loads(text)} - set(queues.paused(conn))
+    there = workers.served_queues(conn) - set(queues.paused(conn))
     return DEFAULT_QUEUE if DEFAULT_QUEUE in there or not there else min(there)

@@ -8,6 +8,8 @@ leaves no orphans.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -26,6 +28,12 @@ from sqlalchemy import (
 from .types import FreeText, Id, Moment, Sentence
 
 metadata = MetaData()
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """The condition of a partial index, for both databases."""
+    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
+
 
 jobs = Table(
     "jobtrail_jobs",
@@ -90,13 +98,12 @@ jobs = Table(
 
 def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
     on = [jobs.c[column] for column in columns]
-    condition = text(where)
-    return Index(name, *on, unique=unique, postgresql_where=condition, sqlite_where=condition)
+    return Index(name, *on, unique=unique, **_where(where))
 
 
 DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect"
 jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
-# Jobs that were in a process when it died: handed out one at a time (DESIGN, rule 8).
+# Jobs that were in a process when it died: handed out one at a time.
 jobs_suspect = _partial(
     "jobtrail_jobs_suspect", "queue", "run_at", where="suspect AND status IN ('pending', 'running', 'cancelling')"
 )
@@ -170,14 +177,7 @@ items = Table(
     Column("tries", Integer, nullable=False),
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("generation", "loop", "key"),
-    Index(
-        "jobtrail_items_failed",
-        "generation",
-        "loop",
-        "position",
-        postgresql_where=text("outcome = 'failed'"),
-        sqlite_where=text("outcome = 'failed'"),
-    ),
+    Index("jobtrail_items_failed", "generation", "loop", "position", **_where("outcome = 'failed'")),
     sqlite_with_rowid=False,
 )
 
@@ -264,19 +264,8 @@ questions = Table(
     Column("reason", Sentence),
     Index("jobtrail_questions_job", "job_id"),
     Index("jobtrail_questions_generation", "generation", "name"),
-    Index(
-        "jobtrail_questions_open",
-        "job_id",
-        unique=True,
-        postgresql_where=text("state = 'open'"),
-        sqlite_where=text("state = 'open'"),
-    ),
-    Index(
-        "jobtrail_questions_deadline",
-        "expires_at",
-        postgresql_where=text("state = 'open' AND expires_at IS NOT NULL"),
-        sqlite_where=text("state = 'open' AND expires_at IS NOT NULL"),
-    ),
+    Index("jobtrail_questions_open", "job_id", unique=True, **_where("state = 'open'")),
+    Index("jobtrail_questions_deadline", "expires_at", **_where("state = 'open' AND expires_at IS NOT NULL")),
 )
 
 # An answer that holds for a source until the question is another one.
@@ -331,12 +320,7 @@ group_members = Table(
     Column("status", Text),
     PrimaryKeyConstraint("group_id", "job_id"),
     Index("jobtrail_group_members_job", "job_id"),
-    Index(
-        "jobtrail_group_members_open",
-        "group_id",
-        postgresql_where=text("status IS NULL"),
-        sqlite_where=text("status IS NULL"),
-    ),
+    Index("jobtrail_group_members_open", "group_id", **_where("status IS NULL")),
 )
 
 workers = Table(
@@ -429,12 +413,7 @@ schedules = Table(
     Column("version", Integer, nullable=False, server_default="1"),
     Column("created_at", Moment, nullable=False),
     Column("changed_at", Moment, nullable=False),
-    Index(
-        "jobtrail_schedules_due",
-        "due_at",
-        postgresql_where=text("state IN ('active', 'paused')"),
-        sqlite_where=text("state IN ('active', 'paused')"),
-    ),
+    Index("jobtrail_schedules_due", "due_at", **_where("state IN ('active', 'paused')")),
 )
 
 # Its key is what keeps a planned time from being run twice.
@@ -449,12 +428,7 @@ slots = Table(
     Column("through", Moment),
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("schedule_id", "planned_at"),
-    Index(
-        "jobtrail_slots_missed",
-        "at",
-        postgresql_where=text("state = 'missed'"),
-        sqlite_where=text("state = 'missed'"),
-    ),
+    Index("jobtrail_slots_missed", "at", **_where("state = 'missed'")),
     sqlite_with_rowid=False,
 )
 

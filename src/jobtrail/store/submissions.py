@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from jobtrail.database.tables import idempotency_keys, job_labels, jobs, successors
 from jobtrail.job.model import FINAL, NewJob, Outcome, Submitted
@@ -248,6 +248,19 @@ def _take_key(conn: Connection, new: NewJob, given: tuple[str, str, str, datetim
             return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
         return Submitted(found.job_id, created=False)
     return Submitted(new.id, created=False, why="busy")
+
+
+def keyed_job(conn: Connection, scope: str, key: str, now: datetime) -> Any:
+    """Return (job_id, status) of the job that an unexpired idempotency key stands for, or None."""
+    table = idempotency_keys
+    query = select(table.c.job_id, jobs.c.status).join(jobs, jobs.c.id == table.c.job_id)
+    return conn.execute(query.where(table.c.scope == scope, table.c.key == key, table.c.expires_at > now)).first()
+
+
+def release_key(conn: Connection, scope: str, key: str, job_id: str) -> None:
+    """Forget an idempotency key, if it still stands for this job."""
+    mine = (idempotency_keys.c.scope == scope, idempotency_keys.c.key == key, idempotency_keys.c.job_id == job_id)
+    conn.execute(delete(idempotency_keys).where(*mine))
 
 
 def _settle_key(conn: Connection, ours: str, answer: Submitted) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import rerun
-from jobtrail.commands.bulk import CANCEL, CHOSEN, RERUN, RETRY, RUN_NOW, TASK, Wanted, stands, why_not
+from jobtrail.commands.bulk import CANCEL, CHOSEN, RERUN, RETRY, RUN_NOW, TASK, Wanted, why_not
 from jobtrail.errors import Conflict, NotFound, PermanentError, StoreError
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import Mode
@@ -19,6 +19,7 @@ from jobtrail.messages import Message, stored
 from jobtrail.runtime.context import Context
 from jobtrail.store import events, jobs, runs
 from jobtrail.store.search import relations
+from jobtrail.store.search.action_states import action_state
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -108,7 +109,7 @@ class BulkRun:
         if self._ctx.run_no > 1 and self._was_done(job_id):
             return None
         with self._store.read() as conn:
-            row = stands(conn, job_id)
+            row = action_state(conn, job_id)
             left = Message("worker.job-gone").stored if row is None else why_not(self._wanted, row, self._store.now())
         if left is None and self._wanted.action in {RETRY, RERUN} and row.run_no != run_no:
             left = Message("worker.job-ran-again").stored
@@ -143,8 +144,8 @@ class BulkRun:
     def _rerun_once(self, job_id: str, given: dict[str, Any], conn: Connection) -> Submitted | Conflict:
         """Re-run the job under the lock of its row, so that only one of two bulk actions does."""
         row: JobRow | None = jobs.get(conn, job_id, lock=True)
-        now_stands = stands(conn, job_id)
-        if row is None or now_stands is None or now_stands.reran:
+        state = action_state(conn, job_id)
+        if row is None or state is None or state.reran:
             return Conflict(Message("worker.rerun-already"), job_id)
         given = {**given, "submitter": self._service.submitter}
         return rerun.rerun_on(conn, self._store, job_id, Mode(self._wanted.mode or Mode.FULL), **given)
