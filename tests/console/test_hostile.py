@@ -48,7 +48,10 @@ def hostile(tmp_path_factory):
         yield {name: site.address + where.format_map({**words, "mapping": question}) for name, where in PAGES.items()}
 
 
-@pytest.mark.parametrize("name", PAGES)
+SHORTLY = ("jobs", "coverage", "mapping", "errors", "tasks", "job 0", f"job {len(console_hostile.HOSTILE)}")
+
+
+@pytest.mark.parametrize("name", [name if name in SHORTLY else pytest.param(name, marks=pytest.mark.long) for name in PAGES])
 def test_no_page_scrolls_sideways_whatever_is_on_it(hostile, browse, name):
     page = browse(hostile[name])
     page.locator("h1").first.wait_for()
