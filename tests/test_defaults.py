@@ -45,7 +45,7 @@ def test_a_backfill_is_the_same_from_the_command_and_the_api(name):
     source = parameter(backfill.submit if name == "parallel" else backfill.plan, name)
     assert parameter(backfill_command.backfill, name) == source
     if name != "only":  # the API's question is another one: what is missing or went wrong
-        assert model_default(unit_routes.Backfill, name) == source
+        assert model_default(unit_routes.BackfillStart, name) == source
 
 
 @pytest.mark.parametrize("name", ["if_active", "if_done"])

@@ -305,6 +305,9 @@ class JobTrail:
     def count(self, text: str = "") -> CappedCount:
         """Count the jobs that match a filter.
 
+        Args:
+            text: The filter.
+
         Returns:
             ``number``, exact up to 10,000, and ``more`` if there are, or may be, more.
 

@@ -74,7 +74,7 @@ def submitted(jt: Callable[..., Answer]) -> Callable[..., str]:
     def submit(task: str, *words: str) -> str:
         answer = jt("submit", task, *words, "--json")
         assert answer.code == 0, answer.err
-        job_id: str = answer.json["job"]["id"]
+        job_id: str = answer.json.get("job", answer.json)["id"]  # with --wait it is the job in detail
         return job_id
 
     return submit

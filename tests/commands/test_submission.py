@@ -108,7 +108,7 @@ def test_a_wrong_option_of_a_submission_is_refused_and_nothing_stored(jobs, opti
 
 
 def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(jobs):
-    with pytest.raises(InvalidOption, match=r"knows no 'prio'.*priority"):
+    with pytest.raises(InvalidOption, match=r"has no option 'prio'.*priority"):
         jobs.note.using(prio=3)
     with pytest.raises(InvalidOption, match=r"no option 'retries'.*retry"):
         jobs.task(retries=3)(lambda: None)

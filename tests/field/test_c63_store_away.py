@@ -13,7 +13,7 @@ from trails import count_rows, until
 from jobtrail import JobTrail
 from jobtrail.database import connection as database_module
 from jobtrail.testing import drain
-from jobtrail.worker import worker as worker_module
+from jobtrail.worker import turns
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def away(url):
 def test_c63_running_bodies_go_on_and_their_outcome_is_written_afterwards(kind, request, tmp_path, monkeypatch):
     """C-63: nothing new starts meanwhile; every body runs once; after the return all is written without a restart."""
     monkeypatch.setattr(database_module, "SQLITE_BUSY_SECONDS", 0.1)
-    monkeypatch.setattr(worker_module, "BACK_OFF", (0.02, 0.1))
+    monkeypatch.setattr(turns, "BACK_OFF", (0.02, 0.1))
     sqlite = kind.startswith("sqlite")
     url = request.getfixturevalue("sqlite_url") if sqlite else request.getfixturevalue("new_database")()
     jobs = JobTrail(url, poll_interval=0.05, slots=4)

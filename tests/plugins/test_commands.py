@@ -125,9 +125,9 @@ def test_a_file_in_the_working_directory_counts_for_commands_and_is_told(jt, tmp
     jt("migrate")
     assert f"settings  {path}: 1 settings, 1 tasks" in jt("doctor")
     path.write_text('[tasks."wether.sync"]\ntimeout = 5\n')
-    assert f'settings  {path}: no task is called "wether.sync"' in jt("doctor", code=1)
+    assert f'settings  {path}: no registered task has the name "wether.sync"' in jt("doctor", code=1)
     path.write_text('[tasks."weather.sync"]\ntimeout = "soon"\n')
-    assert f"{by}: timeout must be a number of seconds above 0, or 'none' for no limit" in jt("tasks", code=2)
+    assert f"{by}: timeout must be a number of seconds above 0, or None ('none' in settings) for no limit" in jt("tasks", code=2)
 
 
 def test_the_variable_is_stronger_than_the_working_directory(jt, tmp_path, monkeypatch):

@@ -111,12 +111,12 @@ def test_its_tasks_run_as_real_processes_and_its_command_tells_what_they_found(j
 
 
 def test_its_middleware_has_a_job_tried_again_while_the_disk_is_away(jobtrail):
-    job = json.loads(jobtrail("submit", "checksums.verify", "--arg", "folder=nowhere", "--json"))
+    job = json.loads(jobtrail("submit", "checksums.verify", "--arg", "folder=nowhere", "--json"))["job"]
     policy = {"JOBTRAIL_TASK__CHECKSUMS_VERIFY__RETRY__WAIT": "0"}
     jobtrail("worker", "--burst", **policy)
     shown = json.loads(jobtrail("show", job["id"], "--json"))
     assert (shown["status"], shown["attempt"]) == ("failed", 3)
-    assert shown["error"]["message"] == "the folder nowhere is not there"
+    assert shown["failure"]["message"] == "the folder nowhere is not there"
     verify = json.loads(jobtrail("tasks", "--json", **policy))[1]
     assert verify["overridden"]["retry"]["by"] == "JOBTRAIL_TASK__CHECKSUMS_VERIFY__RETRY__WAIT"
 
@@ -125,7 +125,7 @@ def test_settings_of_the_operator_change_its_tasks_without_its_code(jobtrail, tm
     (tmp_path / "jobtrail.toml").write_text('[tasks."checksums.verify"]\nqueue = "night"\nretry = {attempts = 7}\n')
     tasks = {task["name"]: task for task in json.loads(jobtrail("tasks", "--json"))}
     assert (tasks["checksums.verify"]["queue"], tasks["checksums.verify"]["attempts"]) == ("night", 7)
-    job = json.loads(jobtrail("submit", "checksums.verify", "--json"))
+    job = json.loads(jobtrail("submit", "checksums.verify", "--json"))["job"]
     assert json.loads(jobtrail("show", job["id"], "--json"))["queue"] == "night"
 
 

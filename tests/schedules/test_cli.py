@@ -160,7 +160,7 @@ def test_what_is_edited_of_a_declared_one_is_shown_and_can_be_let_go(jt):
 
 
 def test_run_now_submits_a_job(jt):
-    job = json.loads(jt("schedules", "run-now", "report", "--actor", "person:eva", "--json"))
+    job = json.loads(jt("schedules", "run-now", "report", "--actor", "person:eva", "--json"))["job"]
     assert (job["task"], job["status"]) == ("work", "pending")
     assert "goes on" in jt("schedules", "run-now", "report", code=1)
 

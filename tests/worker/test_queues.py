@@ -68,9 +68,8 @@ def test_what_waits_and_runs_in_each_queue(make_jobs):
     jobs.task_named("work").enqueue_many([{}] * 3)
     jobs.task_named("work").using(queue="slow", delay=60).enqueue()
     set_paused(jobs, "slow", paused=True)
-    with jobs.store.read() as conn:
-        default, slow = queues.overview(conn, jobs.store.now())
+    default, slow = jobs.queries.queues().queues
     (done,) = actions(jobs, "queue_paused")
-    assert (default["name"], default["waiting"], default["due"], default["paused"]) == ("default", 3, 3, False)
-    assert (slow["name"], slow["waiting"], slow["due"], slow["paused"], slow["actor"]) == ("slow", 1, 0, True, "ann")
+    assert (default.name, default.due, default.later, default.paused) == ("default", 3, 0, False)
+    assert (slow.name, slow.due, slow.later, slow.paused, slow.actor) == ("slow", 0, 1, True, "ann")
     assert (done["name"], done["target"], done["actor"], done["reason"]) == ("queue_paused", "slow", "ann", "disk full")

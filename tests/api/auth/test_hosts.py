@@ -287,7 +287,7 @@ def test_c37_an_address_that_others_reach_needs_a_way_to_log_in(serve, run):
     assert server.ask("api/jobs")[0] == 401  # this machine too
     assert server.ask("api/jobs", Authorization=f"Bearer {token}")[0] == 200
     _, listed, _ = run("token", "list", "--json")
-    assert [one["role"] for one in json.loads(listed)] == ["operator"]
+    assert [one["role"] for one in json.loads(listed)["tokens"]] == ["operator"]
     assert token not in listed
     assert run("token", "revoke", "serve-operator")[0] == 0
     assert server.ask("api/jobs", Authorization=f"Bearer {token}")[0] == 401
