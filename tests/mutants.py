@@ -1,4 +1,4 @@
-"""Deliberate breaks in ten rooms, one at a time in a copy of the source: the short tests of the room must catch each.
+"""Deliberate breaks in eleven rooms, one at a time in a copy of the source: the short tests of the room must catch each.
 
     python -m tests.mutants [NAME ...] [--list]
 """
@@ -57,8 +57,8 @@ MUTANTS = (
         ("tests/runtime/test_items_and_steps.py",),
     ),
     Mutant(
-        "commands: a job that has not ended is run again", "commands/rerun.py",
-        "    if row.status not in FINAL:\n", "    if row.status is None:\n",
+        "commands: a retry does not look for what is in the way", "commands/rerun.py",
+        "        obstacle = against_retry(_state_in_unit(conn, row))\n", "        obstacle = None\n",
         ("tests/commands/test_rerun.py",),
     ),
     Mutant(
@@ -70,6 +70,17 @@ MUTANTS = (
         "schedules: a cron rule is read in UTC", "schedules/rules/rules.py",
         "zone = ZoneInfo(self.zone)\n        try:\n            return self._next_time_of_day", 'zone = ZoneInfo("UTC")\n        try:\n            return self._next_time_of_day',
         ("tests/schedules/rules",),
+    ),
+    Mutant(
+        "worker: a slot is not given back", "worker/slots.py",
+        "        self._taken[queue] -= 1\n", "        self._taken[queue] -= 0\n",
+        ("tests/worker/test_queues.py", "tests/worker/test_attempts.py"),
+    ),
+    Mutant(
+        "cli: the command's JSON is not the API's", "cli/commands/coverage.py",
+        "session.json(jobs.queries.coverage(task, **asked, skip=skip, limit=limit))",
+        "session.json(jobs.queries.coverage(task, **asked, skip=skip + 1, limit=limit))",
+        ("tests/queries/test_parity_monitoring.py",),
     ),
     Mutant(
         "queries: a cell may be a formula", "queries/csv_cell.py",

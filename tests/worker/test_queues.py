@@ -73,3 +73,16 @@ def test_what_waits_and_runs_in_each_queue(make_jobs):
     assert (default.name, default.due, default.later, default.paused) == ("default", 3, 0, False)
     assert (slow.name, slow.due, slow.later, slow.paused, slow.actor) == ("slow", 0, 1, True, "ann")
     assert (done["name"], done["target"], done["actor"], done["reason"]) == ("queue_paused", "slow", "ann", "disk full")
+
+
+def test_a_slot_is_free_again_after_each_end(make_jobs):
+    jobs = make_jobs(slots=1)
+
+    @jobs.task
+    def work(*, fails):
+        if fails:
+            raise ValueError
+
+    ended = [work.enqueue(fails=n % 2 == 1) for n in range(5)]
+    drain(jobs)
+    assert [job.refresh().status for job in ended] == ["completed", "failed", "completed", "failed", "completed"]
