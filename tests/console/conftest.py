@@ -9,6 +9,7 @@ import pytest
 from services import skip_or_fail
 
 AXE = site.ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+OPTIONS = {"viewport": {"width": 1360, "height": 900}, "locale": "en-US", "reduced_motion": "reduce"}
 
 
 @pytest.fixture(scope="module")
@@ -36,48 +37,103 @@ def place(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(scope="module")
+def profile(chromium):
+    """What the pages of one file share: a cache with the console's files in it. A profile for each test costs more than its pages."""
+    context = chromium.new_context(**OPTIONS)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def browse(chromium):
-    """Opens pages; an error in one of them fails the test."""
-    problems, contexts = [], []
+def browse(chromium, profile):
+    """Opens pages; an error in one of them fails the test. The second page of a test, and one with options, is another person's."""
+    problems, contexts, pages = [], [], []
 
     def open_page(address: str, **options):
-        context = chromium.new_context(**({"viewport": {"width": 1360, "height": 900}, "locale": "en-US", "reduced_motion": "reduce"} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(30_000)  # on a busy machine
-        page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
-        page.on(
-            "console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None
-        )
+        context = profile
+        if pages or options:
+            contexts.append(context := chromium.new_context(**(OPTIONS | options)))
+        pages.append(page := context.new_page())
+        watch(page, problems)
         page.goto(address)
         return page
 
     yield open_page
+    if pages and pages[0].context is profile:
+        forget(pages[0])
+        pages[0].close()
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture(scope="module")
+def shared_page(profile):
+    """A page, and the list of its errors."""
+    page, problems = profile.new_page(), []
+    watch(page, problems)
+    yield page, problems
+    page.close()
+
+
+@pytest.fixture
+def look(shared_page):
+    """Opens an address anew in the one page of the file, for tests that change nothing but the page; an error fails the test."""
+    page, problems = shared_page
+    problems.clear()
+
+    def open_page(address: str):
+        page.goto(address)
+        return page
+
+    yield open_page
+    forget(page)
+    page.emulate_media(color_scheme="null")
+    page.set_viewport_size(OPTIONS["viewport"])
+    page.goto("about:blank")
+    assert problems == []
+
+
+def watch(page, problems: list[str]) -> None:
+    page.set_default_timeout(30_000)  # on a busy machine
+    page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+    page.on("console", lambda message: problems.append(f"{page.url}: {message.text}") if _is_problem(message) else None)
+
+
+def forget(page) -> None:
+    """What a test has left in the profile: cookies, and what was chosen on its pages."""
+    if page.url.startswith("http"):
+        page.evaluate("localStorage.clear()")
+    page.context.clear_cookies()
 
 
 @pytest.fixture
 def barriers():
     """What axe finds on a page, light and dark, as sentences; where axe is not installed, that is said or fails."""
 
-    def look(page, *themes: str) -> list[str]:
+    def find(page, *themes: str) -> list[str]:
         if not AXE.is_file():
             skip_or_fail("axe-core is not installed: make console")
-        page.evaluate(AXE.read_text("utf-8"))
-        return [f"{theme}: {one}" for theme in themes or ("light", "dark") for one in _violations(page, theme)]
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(AXE.read_text("utf-8"))
+        first, *others = themes or ("light", "dark")
+        found = [f"{first}: {one}" for one in _violations(page, first)]
+        return found + [f"{theme}: {one}" for theme in others for one in _violations(page, theme, COLOURS)]
 
-    return look
+    return find
 
 
-def _violations(page, theme: str) -> list[str]:
+# Those rules of axe that a theme can break: it changes nothing but colours.
+COLOURS = ("color-contrast", "link-in-text-block")
+
+
+def _violations(page, theme: str, rules: tuple[str, ...] = ()) -> list[str]:
     page.emulate_media(color_scheme=theme)
     page.locator(f":root[data-theme={theme}]").wait_for(state="attached")
     return [
         f"{one['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for one in page.evaluate("async () => (await axe.run()).violations")
+        for one in page.evaluate("async (rules) => (await axe.run(rules.length ? { runOnly: rules } : {})).violations", rules)
         for node in one["nodes"]
     ]
 

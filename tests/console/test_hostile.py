@@ -52,14 +52,14 @@ SHORTLY = ("jobs", "coverage", "mapping", "errors", "tasks", "job 0", f"job {len
 
 
 @pytest.mark.parametrize("name", [name if name in SHORTLY else pytest.param(name, marks=pytest.mark.long) for name in PAGES])
-def test_no_page_scrolls_sideways_whatever_is_on_it(hostile, browse, name):
-    page = browse(hostile[name])
+def test_no_page_scrolls_sideways_whatever_is_on_it(hostile, look, name):
+    page = look(hostile[name])
     page.locator("h1").first.wait_for()
     page.locator(".waiting").first.wait_for(state="detached")
     found = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(150)  # until it is laid out anew
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it is laid out anew
         over, *wide = page.evaluate(WIDEST)
         if over > 0:
             found[width] = (over, wide)

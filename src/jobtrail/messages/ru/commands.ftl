@@ -16,7 +16,7 @@ not-an-id = «{ $id }» не номер задания
 skip-stopping = его уже останавливают
 skip-ended = закончилось
 skip-status =
-    сейчас: { $status ->
+    сейчас { $status ->
         *[pending] ожидает
          [running] выполняется
          [awaiting_input] ждёт ответа
