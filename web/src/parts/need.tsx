@@ -28,7 +28,7 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
     n: need.count,
     count: count(need.count, !need.more),
     task: need.task,
-    what,
+    name: [need.task, what].filter(Boolean).join(" "),
     schedule: need.schedule,
     queue: need.queue,
     items: need.items_failed,

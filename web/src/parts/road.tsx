@@ -57,7 +57,7 @@ function Trail({ job }: { job: JobWhole }) {
   const { t, tWord, full, error } = useSpeech();
   const actor = useActor();
   return (
-    <details className="trace">
+    <details className="card-body">
       <summary>{t("road.trail", { n: job.timeline.length })}</summary>
       <table className="t cards stack">
         <tbody>
