@@ -73,11 +73,21 @@ def test_a_page_says_what_it_is_about_and_has_no_barriers_on_a_phone_and_in_russ
     page.locator(".waiting").first.wait_for(state="detached")
     assert not scrolls_sideways(page)
     assert not re.search(r"\{\w+[|}\s]", page.inner_text("body"))  # a text that was not filled in
-    assert barriers(page) == []
+    assert barriers(page, "light") == []
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_role("button", name="RU", exact=True).click()
     page.locator("html[lang=ru]").wait_for()
     assert not scrolls_sideways(page)
+    assert barriers(page, "dark") == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", EVERY)
+def test_a_page_has_no_barriers_in_the_dark_on_a_desktop(place, look, barriers, jobs_of, name):
+    where, heading = address(place, name, jobs_of)
+    page = look(where)
+    page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
+    page.locator(".waiting").first.wait_for(state="detached")
     assert barriers(page, "dark") == []
 
 
