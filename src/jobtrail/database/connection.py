@@ -50,6 +50,7 @@ class Database:
         self.measured = DatabaseClock()
         self.clock = clock or self.measured
         self._read_clock_at = float("-inf")
+        self._path = (self.url.database or "") if self.is_sqlite else ""
         self._file: tuple[int, int] | None = None  # device and inode of the SQLite file that is in use
         _open.add(self)
 
@@ -90,10 +91,10 @@ class Database:
         Raises: StoreUnavailable: if it was deleted (until a file is there again), or replaced: then once, and the new one is
             used from now on.
         """
-        if not self.is_sqlite:
+        if not self._path:
             return
         try:
-            found = Path(self.url.database or "").stat()
+            found = os.stat(self._path)  # noqa: PTH116 - twice for each write: a Path costs ten times as much
         except OSError:
             if self._file is None:
                 return  # not made yet

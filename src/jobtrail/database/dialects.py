@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -226,15 +227,16 @@ class Sqlite:
 
 def _with_micros(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return rows as SQLite takes them: moments in microseconds, free texts storable."""
-    return list(_converted(_with_storable(table, columns, rows), _places(table, columns, Moment), to_micros))
+    return list(_converted(_with_storable(table, columns, rows), _places(table, tuple(columns), Moment), to_micros))
 
 
 def _with_storable(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
     """Return rows whose free texts every database can store."""
-    return _converted(rows, _places(table, columns, FreeText), storable)
+    return _converted(rows, _places(table, tuple(columns), FreeText), storable)
 
 
-def _places(table: Table, columns: Sequence[str], kind: type[Any]) -> list[int]:
+@functools.lru_cache(maxsize=1024)
+def _places(table: Table, columns: tuple[str, ...], kind: type[Any]) -> list[int]:
     return [place for place, column in enumerate(columns) if isinstance(table.c[column].type, kind)]
 
 
