@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from jobtrail import AsyncContext, Context, JobTrail, Partial, PermanentError, RetryableError, Snooze
 
@@ -51,6 +52,19 @@ def loop(ctx: Context, *, count: int, bad: list[int] = (), durable: bool = False
                 raise ValueError(f"bad {item.value}")
     ctx.set_progress(100, "looped", {"count": count})
     return count
+
+
+@task(retry=1)
+def save_when_told(ctx: Context, *, folder: str):
+    """Save a step once the file ``go`` is there; the error of the step goes into the file ``raised``."""
+    Path(folder, "began").touch()
+    while not Path(folder, "go").exists():
+        time.sleep(0.01)
+    try:
+        return ctx.step("fetch", lambda: 7)
+    except Exception as error:
+        Path(folder, "raised").write_text(type(error).__name__)
+        raise
 
 
 @task()

@@ -92,9 +92,10 @@ class NotKnownHere:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The worker gives the run back without a fault of the job."""
+    """The worker gives the run back without a fault of the job; it may start again after ``delay`` seconds."""
 
     reason: str
+    delay: float = 0.0
 
 
 BodyOutcome = Returned | Raised | SnoozeAsked | Asked | NotKnownHere | HandedBack
@@ -218,7 +219,7 @@ def _handed_back(job: Subject, outcome: HandedBack, policy: Retry, now: datetime
     """Free of charge a hundred times; after that a hand-back is an attempt like any other."""
     free = job.hand_backs < transitions.FREE_HAND_BACKS
     if free or policy.next_attempt_allowed(job.attempt, job.max_attempts):
-        return transitions.handed_back(job, now, reason=outcome.reason)
+        return transitions.handed_back(job, now + timedelta(seconds=outcome.delay), reason=outcome.reason)
     failure = describe(RuntimeError(Message("job.handed-back-often", reason=outcome.reason, times=job.hand_backs)))
     return transitions.finished(
         job, now, Status.FAILED, error=failure.to_json(), fingerprint=failure.fingerprint, reason=outcome.reason

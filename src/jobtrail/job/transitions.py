@@ -235,10 +235,10 @@ def put_back(job: Subject, run_at: datetime, *, reason: str) -> Move:
     return _move("put_back", job, S.PENDING, values, reason=reason, detail=_run_detail(job))
 
 
-def handed_back(job: Subject, now: datetime, *, reason: str, actor: str = WORKER) -> Move:
+def handed_back(job: Subject, run_at: datetime, *, reason: str, actor: str = WORKER) -> Move:
     """The run ended through no fault of the job: not charged (the first hundred times), the trail says why."""
     values = {
-        "run_at": now,
+        "run_at": run_at,
         "attempt": job.attempt - 1 if job.hand_backs < FREE_HAND_BACKS else job.attempt,
         "hand_backs": job.hand_backs + 1,
         "retry_reason": reason,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from jobtrail.errors import RetryableError, TooManyFailedItems, UsageError
+from jobtrail.errors import RetryableError, StoreUnavailable, TooManyFailedItems, UsageError
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts, ItemOutcome, item_key
 from jobtrail.messages import Message
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REASON_LIMIT = 1000  # bytes
+_ENDS_THE_RUN = (RetryableError, StoreUnavailable, TooManyFailedItems)  # says nothing of the item, which stays open
 
 
 class LoopItem(Generic[T]):
@@ -57,7 +58,7 @@ class LoopItem(Generic[T]):
         if error is None:
             self._loop.ended(self, self._outcome or ItemOutcome.OK, self._reason, None)
             return False
-        if not isinstance(error, Exception) or isinstance(error, (RetryableError, TooManyFailedItems)):
+        if not isinstance(error, Exception) or isinstance(error, _ENDS_THE_RUN):
             return False
         failure = describe(error, limit=4096)
         self._loop.ended(self, ItemOutcome.FAILED, failure.message or failure.type, failure.type)
@@ -231,7 +232,7 @@ class Batch(Generic[T]):
         if error is None:
             self._loop.settled(self._members, ItemOutcome.OK)
             return False
-        if not isinstance(error, Exception) or isinstance(error, (RetryableError, TooManyFailedItems)):
+        if not isinstance(error, Exception) or isinstance(error, _ENDS_THE_RUN):
             return False
         self.failed = True
         if len(self._members) == 1:

@@ -11,7 +11,7 @@ import logging
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError
+from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError, StoreUnavailable
 from jobtrail.executors.process.child_process import ChildGone
 from jobtrail.executors.process.pool import ProcessExecutor
 from jobtrail.job.failure import Failure, describe
@@ -52,7 +52,7 @@ class ChildBodies:
 
         Raises:
             RemoteError: if it raised, or its process died.
-            RetrySignal, AskSignal, StopSignal: as the body raised them.
+            RetrySignal, AskSignal, StopSignal, StoreUnavailable: as the body raised them.
 
         """
         if run.stop.cause is not None:
@@ -99,7 +99,8 @@ class RunConversation:
         try:
             value = self._answer(message)
         except StoreError as error:
-            return {"kind": "answer", "id": message["id"], "error": str(error)}
+            refused = {"error": str(error), "away": isinstance(error, StoreUnavailable)}
+            return {"kind": "answer", "id": message["id"], **refused}
         return {"kind": "answer", "id": message["id"], "value": value, "overtaken": self._run.recorder.overtaken}
 
     def _record(self, message: Message) -> None:
@@ -177,6 +178,8 @@ def _understood(run: Run, last: Message) -> Any:
         raise AskSignal(Question(**last["question"]))
     if how == "retry":
         raise RetrySignal(last["delay"], last["reason"])
+    if how == "away":
+        raise StoreUnavailable(last["reason"])
     if failure is None:
         message = f"a child process ended its job in an unknown way: {how}"
         raise RuntimeError(message)

@@ -15,6 +15,7 @@ from jobtrail.errors import (
     RetrySignal,
     StopSignal,
     StoreError,
+    StoreUnavailable,
 )
 from jobtrail.job import outcome as outcomes
 from jobtrail.job.failure import describe
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from .run import Run
 
+LONGEST_DELAY = 60.0  # seconds until a run that an outage ended may start again
 _LIMITS = {StopCause.TIMEOUT: "worker.timed-out", StopCause.STALL: "worker.silent"}
 
 
@@ -77,8 +79,10 @@ def _handed_back(run: Run, error: BaseException | None) -> BodyOutcome | None:
     stopped = cancelled or isinstance(error, StopSignal)
     if stopped and run.stop.shutdown and run.stop.cause is None:
         return outcomes.HandedBack(Message("worker.shutdown").stored)
-    if isinstance(error, StoreError) and not run.body_ended:
-        return outcomes.HandedBack(Message("worker.store-away", error=error).stored)
+    if isinstance(error, StoreUnavailable) or (isinstance(error, StoreError) and not run.body_begun):
+        before = run.claim.hand_backs if run.body_begun else 0  # a database that is not the worker's may stay away
+        delay = min(2.0 ** (before - 1), LONGEST_DELAY) if before else 0.0
+        return outcomes.HandedBack(Message("worker.store-away", error=error).stored, delay)
     return None
 
 

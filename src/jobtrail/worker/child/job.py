@@ -20,6 +20,7 @@ from jobtrail.errors import (
     PermanentError,
     RetrySignal,
     StopSignal,
+    StoreUnavailable,
     UnknownTask,
 )
 from jobtrail.executors.process.child_process import size_words
@@ -197,6 +198,8 @@ class RemoteJob:
             return {"how": "retry", "delay": error.delay, "reason": _words(error.reason)}
         if isinstance(error, AskSignal):
             return {"how": "ask", "question": asdict(error.question)}
+        if isinstance(error, StoreUnavailable):
+            return {"how": "away", "reason": _words(error)}
         failure = self._failure(error)
         if isinstance(error, (StopSignal, asyncio.CancelledError)) and (self.stop.cause or self._recorder.overtaken):
             self.stop.noticed = True

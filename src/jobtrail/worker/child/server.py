@@ -18,7 +18,7 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.errors import StopSignal, StoreUnavailable
+from jobtrail.errors import StopSignal, StoreError, StoreUnavailable
 from jobtrail.job.failure import describe
 from jobtrail.runtime import log_capture
 
@@ -86,11 +86,14 @@ class ChildServer:
     def ask(self, message: Message) -> Message:
         """A question to the worker and its answer.
 
-        Raises: StoreUnavailable.
+        Raises:
+            StoreUnavailable: if the database is away.
+            StoreError: if it refused what was asked, or the job has ended.
+
         """
         if self._job is None or self._job.no != message["no"]:
             ended = "the job of this context has ended"
-            raise StoreUnavailable(ended)
+            raise StoreError(ended)
         number = next(self._ids)
         box = self._answers[number] = SimpleQueue()
         self.wire.send({**message, "id": number})
@@ -99,7 +102,7 @@ class ChildServer:
         finally:
             del self._answers[number]
         if "error" in answer:
-            raise StoreUnavailable(answer["error"])
+            raise (StoreUnavailable if answer["away"] else StoreError)(answer["error"])
         return answer
 
     def _read(self) -> None:
