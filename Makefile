@@ -8,6 +8,8 @@ NO_CONSOLE_IS = false
 # than two cores: a third of the tests wait for other processes most of the time.
 TESTERS ?= 3
 SHARED = -n $(TESTERS) --dist loadfile --no-loadscope-reorder
+# Compiled modules are kept, whatever the environment says: the tests start hundreds of interpreters.
+unexport PYTHONDONTWRITEBYTECODE
 
 # uv, where it can be had, installs in a third of the time; pip does it as well.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
