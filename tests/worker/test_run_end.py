@@ -6,20 +6,30 @@ from dataclasses import replace
 
 import pytest
 from making import Maker, subject
+from sqlalchemy import text
 from trails import event, names
 
 from jobtrail import Retry
-from jobtrail.errors import StoreUnavailable
+from jobtrail.errors import StoreUnavailable, ValueNotStorable
 from jobtrail.job import outcome as outcomes
 from jobtrail.job import transitions
+from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status, StopCause
 from jobtrail.recovery import end_writer, spool
 from jobtrail.recovery.end_writer import EndWriter
 from jobtrail.recovery.run_end import RunEnd, write_ends
 from jobtrail.store import workers
+from jobtrail.store.items import Recorded
+from jobtrail.store.runs import Records
 
 RAISED = outcomes.Raised('{"message": "e"}', "f", "e", retry=True, delay=10)
 POLICY = Retry(attempts=3)
+
+
+@pytest.fixture(autouse=True)
+def _own_spool(tmp_path, monkeypatch):
+    """A spool for each test: tests on PostgreSQL share one database."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -149,8 +159,59 @@ def test_the_others_are_written_and_the_bad_one_without_its_values(jobs, maker, 
     assert writer.write_each(ends) == []
     assert [str(job.refresh().status) for job in found] == ["completed"] * 3
     assert [job.result() for job in found] == ["x", None, "x"]
-    assert "ZeroDivisionError" in found[1].note
+    assert f"{found[1].id}-1.refused" in found[1].note
     assert writer.stuck == []
+
+
+def test_values_that_a_fault_kept_out_are_written_once_it_is_mended(jobs, maker, running, broken):
+    job, claim = running
+    broken["only bare"].add(job.id)
+    writer = EndWriter(jobs.store, maker.worker, 60.0)
+    recorded = [Recorded("items", "a", 0, ItemOutcome.OK)]
+    records = Records(job.id, 1, claim.ledger, items=recorded)
+    assert writer.write_each([replace(decided(jobs, claim, outcomes.Returned('"x"')), records=records)]) == []
+    assert (str(job.refresh().status), job.result(), list(job.items())) == ("completed", None, [])
+    (kept,) = spool.files(jobs.store, suffix=spool.REFUSED)
+    assert kept.stat().st_mode & 0o077 == 0
+    assert end_writer.replay(jobs.store, "another") == 1
+    assert (job.refresh().result(), job.note, [one.key for one in job.items()]) == ("x", None, ["a"])
+    assert names(job)[-1] == "result_restored"
+    assert not kept.exists()
+    assert end_writer.replay(jobs.store, "another") == 0
+
+
+def test_values_are_kept_while_the_fault_lasts(jobs, maker, running, broken, monkeypatch):
+    job, claim = running
+    broken["only bare"].add(job.id)
+    EndWriter(jobs.store, maker.worker, 60.0).write_each([decided(jobs, claim, outcomes.Returned('"x"'))])
+    monkeypatch.setattr(end_writer, "complete", lambda *_: 1 / 0)
+    assert end_writer.replay(jobs.store, "another") == 0
+    assert len(spool.files(jobs.store, suffix=spool.REFUSED)) == 1
+
+
+def test_values_of_a_job_that_runs_again_are_kept_for_people(jobs, maker, running, broken):
+    job, claim = running
+    broken["only bare"].add(job.id)
+    EndWriter(jobs.store, maker.worker, 60.0).write_each([decided(jobs, claim, outcomes.Returned('"x"'))])
+    jobs.store.write(lambda conn: conn.execute(text("UPDATE jobtrail_jobs SET run_no = 2")))
+    assert end_writer.replay(jobs.store, "another") == 0
+    assert job.refresh().result() is None
+    assert [path.name for path in spool.files(jobs.store, suffix=".bad")] == [f"{job.id}-1.bad"]
+
+
+def test_a_value_that_no_database_takes_is_dropped(jobs, maker, running, monkeypatch):
+    job, claim = running
+
+    def refuses(conn, store, ends, now):
+        if ends[0].move.values.get("result") is not None:
+            raise ValueNotStorable("a row that is too large")
+        return write_ends(conn, store, ends, now)
+
+    monkeypatch.setattr(end_writer, "write_ends", refuses)
+    EndWriter(jobs.store, maker.worker, 60.0).write_each([decided(jobs, claim, outcomes.Returned('"x"'))])
+    assert (str(job.refresh().status), job.result()) == ("completed", None)
+    assert "ValueNotStorable" in job.note
+    assert spool.files(jobs.store, suffix=spool.REFUSED) == []
 
 
 def test_an_end_that_cannot_be_stored_at_all_is_kept_and_tried_again(jobs, maker, running, broken):

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from jobtrail.errors import StoreUnavailable
+from jobtrail.errors import StoreUnavailable, ValueNotStorable
+from jobtrail.messages import Message
 from jobtrail.store import workers
 
 from . import spool
-from .run_end import write_ends
+from .run_end import complete, write_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,7 +128,6 @@ def _write_one(
     except Exception as error:
         if bare is None:
             raise
-        _log.exception("job %s: its end could not be stored as it is, and is stored without its values", thing.job_id)
         smaller = bare(thing, error)
     return store.write(lambda conn: write(conn, [smaller]))
 
@@ -155,7 +155,7 @@ class EndWriter:
             The ends that were not tried because the store is away.
 
         """
-        written = write_each(self._store, ends, partial(_write_ends, self._store), _bare)
+        written = write_each(self._store, ends, partial(_write_ends, self._store), partial(_bare, self._store))
         if written.stuck:
             self.stuck += written.stuck
             self._retry_at = time.monotonic() + RETRY_STUCK
@@ -196,7 +196,8 @@ class EndWriter:
 def replay(store: Store, worker: str) -> int:
     """Write what workers of this machine have left in the spool that are dead now. Blocking.
 
-    A file with an end that cannot be stored, even bare, is renamed to ``.bad`` and kept.
+    A file with an end that cannot be stored, even bare, is renamed to ``.bad`` and kept. A job whose end was stored bare
+    because of a fault gets its values from their file, once the store takes them.
 
     Args:
         store: whose spool it is.
@@ -209,11 +210,12 @@ def replay(store: Store, worker: str) -> int:
         StoreError: if the store is away; the files stay.
 
     """
-    if not spool.files(store, besides=()):
-        return 0
-    with store.read() as conn:
-        living = {row.id for row in workers.living(conn)}
-    written = sum(_replay(store, path) for path in spool.files(store, besides=living))
+    refused, waiting = spool.files(store, suffix=spool.REFUSED), spool.files(store)
+    written = sum(_complete(store, path) for path in refused)
+    if waiting:
+        with store.read() as conn:
+            living = {row.id for row in workers.living(conn)}
+        written += sum(_replay(store, path) for path in spool.files(store, besides=living))
     if written:
         _log.warning("worker %s has written %d ends that another worker could not write", worker, written)
     return written
@@ -224,7 +226,7 @@ def _replay(store: Store, path: Path) -> int:
         ends = spool.read(path)
     except OSError:
         return 0  # another process has just written them, or the file belongs to another user
-    written = write_group(store, ends, partial(_write_ends, store), _bare)
+    written = write_group(store, ends, partial(_write_ends, store), partial(_bare, store))
     if written.unwritten:
         message = f"the store is away; {path} is kept"
         raise StoreUnavailable(message)
@@ -239,5 +241,42 @@ def _write_ends(store: Store, conn: Connection, ends: list[RunEnd]) -> list[RunE
     return write_ends(conn, store, ends, store.now())
 
 
-def _bare(end: RunEnd, error: Exception) -> RunEnd:
-    return end.without_values(error)
+def _bare(store: Store, end: RunEnd, error: Exception) -> RunEnd:
+    """Return the end without its values: they are dropped if no database takes them, else a file keeps them.
+
+    Raises:
+        OSError: if the file cannot be written.
+
+    """
+    if isinstance(error, ValueNotStorable):
+        _log.warning("job %s: its result could not be stored, its end is stored without it: %s", end.job_id, error)
+        return end.without_values(Message("recovery.result-not-stored", type=type(error).__name__).stored)
+    path = spool.keep(store, [end], end.name, suffix=spool.REFUSED)
+    _log.error(
+        "job %s: its end was refused and is stored without its values; they are kept in %s and written by the next worker "
+        "that can. Please report this fault.", end.job_id, path, exc_info=error,
+    )  # fmt: skip
+    return end.without_values(end.kept_note.stored)
+
+
+def _complete(store: Store, path: Path) -> int:
+    """Give a job the values with which its end was refused; the file stays while the store refuses them.
+
+    Raises:
+        StoreUnavailable: if the store is away.
+
+    """
+    try:
+        (end,) = spool.read(path)
+        done = store.write(lambda conn: complete(conn, store, end, store.now()))
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        _log.warning("the values in %s are still refused: %s", path, error)
+        return 0
+    if done:
+        spool.remove(path)
+        return 1
+    path.replace(path.with_suffix(".bad"))
+    _log.warning("the job of %s has moved on; its values are kept in %s", path.name, path.with_suffix(".bad"))
+    return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
 from jobtrail.job.transitions import Subject
-from jobtrail.messages import Message
+from jobtrail.messages import Message, render
 from jobtrail.store import events, jobs, runs
 
 if TYPE_CHECKING:
@@ -52,12 +52,25 @@ class RunEnd:
         """The job whose run it is."""
         return self.move.job_id
 
-    def without_values(self, error: Exception) -> RunEnd:
-        """The same end without what a database may refuse: result, error, texts and records.
+    @property
+    def name(self) -> str:
+        """The name of a file that holds this end alone."""
+        return f"{self.job_id}-{self.move.run_no}"
+
+    @property
+    def kept_note(self) -> Message:
+        """The note of a job whose end is stored bare, while its full form is in the spool."""
+        return Message("recovery.result-kept", name=self.name)
+
+    def without_values(self, note: str) -> RunEnd:
+        """Return the same end without what a database may refuse: result, error, texts and records.
 
         The state is what counts: work that was done is not repeated because of a write about it.
+
+        Args:
+            note: the reason, in its stored form.
+
         """
-        note = Message("recovery.result-not-stored", type=type(error).__name__).stored
         instead = {cause: _without_values(move, note) for cause, move in self.instead.items()}
         return replace(self, move=_without_values(self.move, note), records=None, instead=instead, note=None)
 
@@ -90,6 +103,27 @@ def write_ends(conn: Connection, store: Store, ends: Sequence[RunEnd], now: date
         done = {id(one) for one, _ in again} - still
         refused = [one for one in refused if id(one) not in done]
     return refused
+
+
+def complete(conn: Connection, store: Store, end: RunEnd, now: datetime) -> bool:
+    """Give a job that ended bare the values and records of its full end.
+
+    Returns:
+        False if the job does not have this end in its bare form any more, so that nothing was written.
+
+    """
+    row = jobs.get(conn, end.job_id, lock=True)
+    if row is None or row.run_no != end.move.run_no or row.note != render(end.kept_note):
+        return False
+    move = next((one for one in (end.move, *end.instead.values()) if one.to is row.status), None)
+    if move is None:
+        return False
+    jobs.set_values(conn, row.id, {name: move.values.get(name) for name in ("result", "error", "note")})
+    if end.records is not None:
+        runs.write_unguarded(conn, store.dialect, end.records, now)
+    line = events.note(row.id, now, "result_restored", run_no=row.run_no, actor="worker")
+    events.append(conn, store.dialect, [line])
+    return True
 
 
 def _apply(

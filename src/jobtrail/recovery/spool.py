@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jobtrail.worker")
 _MOMENT = "$moment"
+WAITING, REFUSED = ".jsonl", ".refused"
 MOST = 10_000  # ends that are held in memory alone, however short they have waited
 
 
@@ -46,13 +47,14 @@ def folder_of(store: Store) -> Path:
     return state / "jobtrail" / "spool" / blake2b(address.encode(), digest_size=8).hexdigest()
 
 
-def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None) -> Path | None:
+def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None, *, suffix: str = WAITING) -> Path | None:
     """Write ends into a file; it appears under its name only when it is complete.
 
     Args:
         store: whose spool it is.
         ends: what to keep, in this order.
-        name: the file's name without ``.jsonl``; a new id by default.
+        name: the file's name without its suffix; a new id by default.
+        suffix: `WAITING` for what is to be written as it is, `REFUSED` for the full form of ends that were stored bare.
 
     Returns:
         The file; None where there are no ends.
@@ -65,7 +67,7 @@ def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None) -> Path 
         return None
     folder = folder_of(store)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{name or new_id()}.jsonl"
+    path = folder / f"{name or new_id()}{suffix}"
     part = folder / f"{new_id()}.part"
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         for one in ends:
@@ -76,9 +78,9 @@ def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None) -> Path 
     return path
 
 
-def files(store: Store, *, besides: Container[str]) -> list[Path]:
-    """The files of the spool, oldest name first, but for those of the workers ``besides``."""
-    return [path for path in sorted(folder_of(store).glob("*.jsonl")) if path.stem not in besides]
+def files(store: Store, *, besides: Container[str] = (), suffix: str = WAITING) -> list[Path]:
+    """Return the files of the spool, oldest name first, but for those of the workers ``besides``."""
+    return [path for path in sorted(folder_of(store).glob(f"*{suffix}")) if path.stem not in besides]
 
 
 def read(path: Path) -> list[RunEnd]:
@@ -149,7 +151,7 @@ class SpoolCopy:
         self._since = None
         if self._copied:
             self._copied = []
-            remove(folder_of(self._store) / f"{self._name}.jsonl")
+            remove(folder_of(self._store) / f"{self._name}{WAITING}")
 
 
 def _plain(one: RunEnd) -> dict[str, Any]:

@@ -234,6 +234,11 @@ def read(row: Any) -> JobRow:
     return JobRow(**values)
 
 
+def set_values(conn: Connection, job_id: str, values: Mapping[str, Any]) -> None:
+    """Set columns of a job that its state does not depend on; the caller holds its row."""
+    conn.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
+
+
 def columns() -> list[Any]:
     """What `read` wants to be selected."""
     return [jobs.c[name] for name in _ROW]

@@ -277,6 +277,7 @@ export const en = {
   "event.stopped": "stopped",
   "event.forced": "end forced",
   "event.body_returned": "body returned",
+  "event.result_restored": "result restored",
   "event.handed_back": "handed back",
   "event.interrupted": "its worker died",
   "event.recovered": "recovered",

@@ -281,6 +281,7 @@ export const ru: Texts = {
   "event.stopped": "остановлено",
   "event.forced": "конец записан принудительно",
   "event.body_returned": "тело вернулось",
+  "event.result_restored": "результат восстановлен",
   "event.handed_back": "возвращено",
   "event.interrupted": "исполнитель погиб",
   "event.recovered": "восстановлено",

@@ -3,6 +3,7 @@ loop-blocked = its event loop was blocked for { $seconds } s, past the deadline 
 process-ended = its worker's process { $pid } was ended: { $what }
 worker-silent = its worker was silent for { $seconds } s
 over-limit = over its { $cause } limit for { $seconds } s, and its worker did not stop it
+result-kept = the end of the run was refused by a fault of jobtrail; what it returned is kept in the spool file { $name }.refused
 result-not-stored = the result of the body could not be stored: { $type }
 left-interrupted = it was left interrupted
 no-worker = no worker holds it

@@ -8,6 +8,7 @@ over-limit =
         [stall] предел молчания
        *[other] { $cause }
     } превышен на { $seconds } с, исполнитель не остановил
+result-kept = конец запуска отклонён из-за ошибки jobtrail; то, что он вернул, хранится в файле { $name }.refused
 result-not-stored = результат тела не удалось сохранить: { $type }
 left-interrupted = осталось прерванным
 no-worker = его никто не держит
