@@ -97,16 +97,6 @@ class Schedule:
             yield at
             at, left = state.first_after(at), left - 1
 
-    def told(self, marked: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """The words in force as JSON values, with secrets masked; ``marked``: what its task calls secret."""
-        return {} if self.definition is None else masked_words(self.definition.to_json(), marked)
-
-    def drift_told(self, marked: frozenset[str] = frozenset()) -> dict[str, tuple[Any, Any]]:
-        """(declared, edited) by word, with secrets masked."""
-        changes = self.drift.changes if self.drift else {}
-        sides = [masked_words({word: both[side] for word, both in changes.items()}, marked) for side in (0, 1)]
-        return {word: (sides[0][word], sides[1][word]) for word in changes}
-
     def in_words(self, language: str = "en") -> str:
         """Its rule in words."""
         return self.problem or "" if self.definition is None else words(self.definition.rule, language)

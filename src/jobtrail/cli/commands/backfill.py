@@ -13,6 +13,8 @@ from jobtrail.commands.job_fields import stored_row
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jobtrail import JobTrail
     from jobtrail.commands.job_handle import Job
     from jobtrail.queries.units import BackfillPreview
@@ -63,18 +65,19 @@ def backfill(
         task, first=first, last=last, sources=source or None, step=step, only=only, order=order, mode=mode,
         args=None if args is None else arguments_of("--with", args),
     )  # fmt: skip
+    found = _preview(jobs, plan)
     if not session.as_json:
-        show_plan(session, plan, parallel)
-    if dry_run or not plan.chosen:
+        show_plan(session, found, parallel, plan.selection.only)
+    if dry_run or not found.chosen:
         if session.as_json:
-            session.json(_preview(jobs, plan))
+            session.json(found)
         return 0
     job = jobs.backfill(plan, parallel=parallel, actor=actor_or_me(actor), reason=reason)
     words = "submitted" if job.created else "is under way already"
     if not session.as_json:
         session.say("")
         return answer_with(session, jobs, job, words, wait=wait)
-    return _answer_as_json(session, _preview(jobs, plan).model_dump(mode="json"), job, wait=wait)
+    return _answer_as_json(session, found.model_dump(mode="json"), job, wait=wait)
 
 
 def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: bool) -> int:
@@ -96,22 +99,29 @@ def _preview(jobs: JobTrail, plan: BackfillPlan) -> BackfillPreview:
 # -- for people --------------------------------------------------------------------------------------
 
 
-def show_plan(session: Session, plan: BackfillPlan, parallel: int) -> None:
-    """Counts for each source, then the units that are run."""
-    said, chosen = plan.selection, plan.chosen
-    sources, periods = len(said.sources), len(plan.units) // len(said.sources)
-    size = f"{_many(sources, 'source')} × {_many(periods, said.step)}"
-    session.say((said.task, "bold"), f" {said.first} to {said.last}: {_many(len(plan.units), 'unit')}, {size}")
-    _show_counts(session, plan)
-    for source in plan.new_sources:
+def show_plan(session: Session, found: BackfillPreview, parallel: int, only: Sequence[str]) -> None:
+    """Print the counts for each source, then the units that are run.
+
+    Args:
+        session: Where to print.
+        found: What the backfill would do.
+        parallel: Jobs at a time.
+        only: States of the units that were asked for.
+
+    """
+    sources, units = len(found.by_source), sum(found.counts.values())
+    size = f"{_many(sources, 'source')} × {_many(units // sources, found.step)}"
+    session.say((found.task, "bold"), f" {found.first} to {found.last}: {_many(units, 'unit')}, {size}")
+    _show_counts(session, found)
+    for source in found.new_sources:
         session.say((f"nothing of {_named(source)} is recorded yet", "yellow"))
     session.say("")
-    if not chosen:
-        session.say(("nothing to do", "bold"), f": no unit is {' or '.join(said.only)}")
+    if not found.chosen:
+        session.say(("nothing to do", "bold"), f": no unit is {' or '.join(only)}")
         return
-    ways = ", ".join(f"{count:,} {WAYS[way]}" for way, count in plan.ways.items())
-    session.say((f"{len(chosen):,} to run", "bold"), f" ({ways}), {said.order} first, {parallel:,} at a time:")
-    _show_units(session, plan)
+    ways = ", ".join(f"{count:,} {WAYS[way]}" for way, count in found.ways.items())
+    session.say((f"{found.chosen:,} to run", "bold"), f" ({ways}), {found.order} first, {parallel:,} at a time:")
+    _show_units(session, found)
 
 
 def _many(number: int, what: str) -> str:
@@ -122,40 +132,40 @@ def _named(source: str | None) -> str:
     return "units without a source" if source is None else f"the source '{source}'"
 
 
-def _show_counts(session: Session, plan: BackfillPlan) -> None:
+def _show_counts(session: Session, found: BackfillPreview) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import clean
 
-    there = [state for state, count in plan.counts.items() if count]
+    there = [state for state, count in found.counts.items() if count]
     table = plain_table("source", *there, "to run", right=(*there, "to run"))
-    for source, counts in plan.counts_by_source.items():
+    for counts in found.by_source:
         table.add_row(
-            Text(clean(source or "–")),
+            Text(clean(counts["source"] or "–")),
             *(Text(f"{counts[state]:,}" if counts[state] else "", _style(state)) for state in there),
             Text(f"{counts['chosen']:,}", "bold" if counts["chosen"] else "dim"),
         )
     table.show(session.console)
 
 
-def _show_units(session: Session, plan: BackfillPlan) -> None:
+def _show_units(session: Session, found: BackfillPreview) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import clean, tail
 
-    shown = plan.chosen[:SHOWN]
+    shown = found.units[:SHOWN]
     with_job = any(one.job for one in shown)
     table = plain_table("period", "source", "is", "will be", *(["job"] if with_job else []))
     for one in shown:
         cells = [
-            Text(one.period.text), Text(clean(one.source or "–")), Text(f"{_sign(one.state)} {one.state}", _style(one.state)),
+            Text(one.period), Text(clean(one.source or "–")), Text(f"{_sign(one.state)} {one.state}", _style(one.state)),
             Text(WAYS[one.way or "submit"]), Text(tail(one.job), "dim"),
         ]  # fmt: skip
         table.add_row(*cells[: 5 if with_job else 4])
     table.show(session.console)
-    rest = len(plan.chosen) - SHOWN
+    rest = found.chosen - SHOWN
     if rest > 0:
         session.say((f"… and {rest:,} more", "dim"))
 
