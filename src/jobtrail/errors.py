@@ -41,12 +41,13 @@ JobSignal (BaseException)             leaves a task function that stops, retries
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class JobTrailError(Exception):
@@ -231,10 +232,12 @@ def by_path(problems: Mapping[str, Message | str], most: int = 5) -> Message:
     ]
     if len(problems) > most:
         shown.append(Message("errors.more", count=len(problems) - most))
-    found = shown[0]
-    for one in shown[1:]:
-        found = Message("errors.both", first=found, second=one)
-    return found
+    return joined(shown)
+
+
+def joined(messages: Iterable[Message]) -> Message:
+    """Return several messages as one, separated by semicolons; there must be at least one."""
+    return reduce(lambda first, second: Message("errors.both", first=first, second=second), messages)
 
 
 class RetryableError(Exception):

@@ -170,46 +170,46 @@ def test_priority_is_turned_for_rabbitmq(most_urgent, theirs, ours):
     ("entry", "told"),
     [
         (None, "dictionary with 'task'"),
-        ({"schedule": 5}, "needs 'task'"),
-        ({"task": "", "schedule": 5}, "needs 'task'"),
-        ({"task": "t"}, "needs 'schedule'"),
-        ({"task": "t", "schedule": True}, "needs 'schedule'"),
-        ({"task": "t", "shedule": 5}, "'shedule' has no meaning"),
-        ({"task": "t", "schedule": 0}, "positive number"),
-        ({"task": "t", "schedule": timedelta(seconds=-5)}, "positive number"),
-        ({"task": "t", "schedule": float("nan")}, "positive number"),
-        ({"task": "t", "schedule": 1e300}, "too long"),
+        ({"schedule": 5}, "'task' must be the name"),
+        ({"task": "", "schedule": 5}, "'task' must be the name"),
+        ({"task": "t"}, "'schedule' must be a crontab"),
+        ({"task": "t", "schedule": True}, "'schedule' must be a crontab"),
+        ({"task": "t", "shedule": 5}, "the key 'shedule' is unknown; the keys are: task"),
+        ({"task": "t", "schedule": 0}, "at least one second"),
+        ({"task": "t", "schedule": timedelta(seconds=-5)}, "seconds must be a number, at least 0"),
+        ({"task": "t", "schedule": float("nan")}, "seconds must be a number, at least 0"),
+        ({"task": "t", "schedule": 1e300}, "longer than Python can represent"),
         ({"task": "t", "schedule": 0.1}, "at least one second"),
-        ({"task": "t", "schedule": "* * * * *"}, "not known here: str"),
-        ({"task": "t", "schedule": object()}, "not known here: object"),
+        ({"task": "t", "schedule": "* * * * *"}, "of the type str is not supported"),
+        ({"task": "t", "schedule": object()}, "of the type object is not supported"),
         (
             {"task": "t", "schedule": SimpleNamespace(event="sunset", lat=1, lon=2)},
-            "sunset has to become a time of day",
+            "write the event sunset as a time of day",
         ),
         ({"task": "t", "schedule": crontab(nowfun=datetime.now)}, "clock of its own"),
-        ({"task": "t", "schedule": alike(0, 0, 31, 2, "*")}, "never comes"),
+        ({"task": "t", "schedule": alike(0, 0, 31, 2, "*")}, "never matches"),
         ({"task": "t", "schedule": timedelta(minutes=90), "relative": True}, "whole hours"),
-        ({"task": "t", "schedule": 5, "args": "EWR"}, "'args' is a list"),
-        ({"task": "t", "schedule": 5, "kwargs": [1]}, "'kwargs' is a dictionary"),
-        ({"task": "t", "schedule": 5, "kwargs": {1: 1}}, "'kwargs' is a dictionary"),
-        ({"task": "t", "schedule": 5, "options": [1]}, "'options' is a dictionary"),
+        ({"task": "t", "schedule": 5, "args": "EWR"}, "'args' must be a list"),
+        ({"task": "t", "schedule": 5, "kwargs": [1]}, "'kwargs' must be a dictionary"),
+        ({"task": "t", "schedule": 5, "kwargs": {1: 1}}, "'kwargs' must be a dictionary"),
+        ({"task": "t", "schedule": 5, "options": [1]}, "'options' must be a dictionary"),
         (
             {"task": "t", "schedule": 5, "options": {"routing_key": "x"}},
-            "'routing_key' has no meaning here; known are queue",
+            "the option 'routing_key' is not supported; the options are: queue",
         ),
-        ({"task": "t", "schedule": 5, "options": {"queue": ""}}, "'queue' is the name"),
+        ({"task": "t", "schedule": 5, "options": {"queue": ""}}, "'queue' must be the name"),
         ({"task": "t", "schedule": 5, "options": {"priority": 10}}, "from 0 to 9"),
         (
             {"task": "t", "schedule": 5, "options": {"expires": datetime(2030, 1, 1, tzinfo=UTC)}},
-            "'expires' is a number of seconds",
+            "'expires' must be a number of seconds",
         ),
-        ({"task": "t", "schedule": 5, "options": {"countdown": -1}}, "'countdown' is a number of seconds"),
+        ({"task": "t", "schedule": 5, "options": {"countdown": -1}}, "'countdown' must be a number of seconds"),
     ],
 )
 def test_what_cannot_be_carried_over_is_refused_by_its_name(entry, told):
     with pytest.raises(InvalidSchedule) as caught:
         read_beat_schedule({"good": {"task": "t", "schedule": 5}, "nightly": entry})
-    assert str(caught.value).startswith("an entry of the beat schedule cannot be carried over: 'nightly': ")
+    assert str(caught.value).startswith("an entry of the beat schedule cannot be converted: 'nightly': ")
     assert told in str(caught.value)
 
 
@@ -218,13 +218,13 @@ def test_all_that_is_wrong_is_told_at_once():
         read_beat_schedule(
             {"one": {"task": "t", "schedule": 0}, "two": {"task": "t", "schedule": 5}, "three": {"schedule": 5}}
         )
-    assert str(caught.value).startswith("2 entries of the beat schedule cannot be carried over: 'one': ")
-    assert "; 'three': it needs 'task'" in str(caught.value)
+    assert str(caught.value).startswith("2 entries of the beat schedule cannot be converted: 'one': ")
+    assert "; 'three': 'task' must be the name of a task" in str(caught.value)
 
 
 @pytest.mark.parametrize("mapping", [None, [], "x", crontab()])
 def test_what_is_no_beat_schedule(mapping):
-    with pytest.raises(InvalidSchedule, match="is a dictionary"):
+    with pytest.raises(InvalidSchedule, match="must be a dictionary"):
         read_beat_schedule(mapping)
 
 

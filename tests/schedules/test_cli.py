@@ -170,7 +170,7 @@ def test_run_now_submits_a_job(jt):
     [
         (("add", "x", "--task", "work", "--rule", "61 * * * *"), 2, "the minute '61'"),
         (("add", "x", "--task", "nope", "--rule", "@daily"), 2, "no task is called 'nope'"),
-        (("add", "x", "--task", "work", "--rule", "@daily", "--tz", "Mars/X"), 2, "the zone 'Mars/X' is unknown"),
+        (("add", "x", "--task", "work", "--rule", "@daily", "--tz", "Mars/X"), 2, "the time zone 'Mars/X' is unknown"),
         (("add", "x", "--task", "work", "--rule", "@daily", "--arg", "y=1"), 2, "work.* has no argument 'y'"),
         (("add", "x", "--task", "work", "--rule", "@daily", "--grace", "soon"), 2, "--grace wants a length of time"),
         (("add", "x", "--task", "work", "--rule", "@daily", "--ends-at", "soon"), 2, "--ends-at wants a moment"),

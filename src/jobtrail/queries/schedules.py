@@ -11,8 +11,9 @@ from pydantic import Field
 
 from jobtrail.errors import InvalidSchedule
 from jobtrail.job.masking import masked
+from jobtrail.messages import LANGUAGES
 from jobtrail.schedules.rules.rules import parse_rule
-from jobtrail.schedules.rules.wording import LANGUAGES, words
+from jobtrail.schedules.rules.wording import words
 
 from .base import ID, MaskedText, Model, parsed
 

@@ -62,7 +62,7 @@ def rule_of(text, zone):
     try:
         return cron(text, zone)
     except InvalidSchedule as error:
-        assume("never comes" not in str(error))
+        assume("never matches" not in str(error))
         raise
 
 

@@ -1,4 +1,4 @@
-"""Cron text: read by cronsim, or refused with a sentence that names the field."""
+"""Cron text, parsed by cronsim; an error names the field that is not valid."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from cronsim import CronSim, CronSimError
 
 from jobtrail.errors import InvalidSchedule
+from jobtrail.messages import Message
 
 ALIASES = {
     "@YEARLY": "0 0 1 1 *",
@@ -20,62 +21,55 @@ ALIASES = {
     "@MIDNIGHT": "0 0 * * *",
     "@HOURLY": "0 * * * *",
 }
-# Of each field: its name, how many values it has, and what is allowed in it.
-FIELDS = (
-    ("second", 60, "0-59"),
-    ("minute", 60, "0-59"),
-    ("hour", 24, "0-23"),
-    ("day-of-month", 31, "1-31, L for the last day, LW for the last weekday"),
-    ("month", 12, "1-12 or JAN-DEC"),
-    ("day-of-week", 7, "0-7 or SUN-SAT (0 and 7 are Sunday), 5#2 for the second Friday, 5L for the last"),
-)
-# From here every combination of day, month and weekday comes within the fifty years that cronsim looks ahead.
+# Of each field: its name as cronsim has it, and how many values it has.
+FIELDS = (("second", 60), ("minute", 60), ("hour", 24), ("day-of-month", 31), ("month", 12), ("day-of-week", 7))
+# From here every combination of day, month and weekday occurs within the fifty years that cronsim looks ahead.
 _FIRST_LOOK = datetime(2000, 1, 1)  # noqa: DTZ001
 _MOST_CHARACTERS = 1000
 _STEP = re.compile(r"/(\d+)", re.ASCII)
 
 
 def plain_text(text: Any) -> str:
-    """The text in capitals and single spaces, an alias as what it stands for.
+    """Return cron text in capitals and single spaces, with an alias replaced by its fields.
 
-    Raises: InvalidSchedule when it is no text, empty, too long, or an unknown alias.
+    Raises:
+        InvalidSchedule: If it is not a text, empty, too long, or an unknown alias.
+
     """
     if not isinstance(text, str) or not text.strip():
-        raise InvalidSchedule("cron text is needed, such as '0 3 * * *' for every day at 03:00")
+        raise InvalidSchedule(Message("rules.cron-needed"))
     if len(text) > _MOST_CHARACTERS:
-        message = f"the cron text is {len(text):,} characters long; at most {_MOST_CHARACTERS:,} are read"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.cron-too-long", length=len(text), most=_MOST_CHARACTERS))
     plain = " ".join(text.upper().split())
     if plain == "@REBOOT":
-        raise InvalidSchedule("'@reboot' is no time; call the task where the application starts")
+        raise InvalidSchedule(Message("rules.cron-reboot"))
     if plain.startswith("@") and plain not in ALIASES:
-        message = f"{text.strip()!r} is unknown; known are {', '.join(name.lower() for name in ALIASES)}"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.cron-alias", alias=repr(text.strip()), known=[name.lower() for name in ALIASES]))
     return ALIASES.get(plain, plain)
 
 
 def either_day(text: str) -> bool:
-    """In this plain text one of day of month and day of week is enough: neither begins with a star."""
+    """Return whether plain text names day of month and day of week, so that one of them is enough: neither begins with a star."""
     *_, day, _, weekday = text.split()
     return not day.startswith("*") and not weekday.startswith("*")
 
 
 def read(text: str, *, both_days: bool = False) -> CronSim:
-    """The plain text as cronsim reads it, standing nowhere yet: it is to be copied for each search.
+    """Parse plain text. The result has no current time; copy it for each search.
 
-    With ``both_days`` day of month and day of week must always fit both.
+    Args:
+        text: What `plain_text` returned.
+        both_days: Day of month and day of week must always both match.
 
-    Raises: InvalidSchedule when it is no cron text, or when no day ever fits it.
+    Raises:
+        InvalidSchedule: If it is not cron text, or no day ever matches it.
+
     """
     parts = text.split()
     if len(parts) not in {5, 6}:
-        message = (
-            f"the cron text {text!r} has {len(parts)} field{'s' * (len(parts) != 1)}; it needs 5: minute, hour, "
-            "day of month, month, day of week (or 6, with the second before them)"
-        )
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.cron-fields", text=repr(text), count=len(parts)))
     parts = ["0", *parts] if len(parts) == 5 else parts
-    for part, (name, count, _) in zip(parts, FIELDS, strict=True):
+    for part, (name, count) in zip(parts, FIELDS, strict=True):
         _check_steps(text, part, name, count)
     try:
         sim = CronSim(text, _FIRST_LOOK)
@@ -92,28 +86,23 @@ def read(text: str, *, both_days: bool = False) -> CronSim:
 def _check_steps(text: str, part: str, name: str, count: int) -> None:
     for step in _STEP.findall(part):
         if int(step[:9]) > count:
-            message = (
-                f"the {name} {part!r} of the cron text {text!r} steps by {step[:9]}, and there are only {count} of them, so only the first "
-                "would ever come; for longer intervals write 'every 90 minutes', or use calendar_interval(days=, weeks=, months=)"
+            raise InvalidSchedule(
+                Message("rules.cron-step", field=name, part=repr(part), text=repr(text), step=step[:9], count=count)
             )
-            raise InvalidSchedule(message)
 
 
-def _refused(text: str, parts: list[str], said: str) -> InvalidSchedule:
-    for part, (name, _, allowed) in zip(parts, FIELDS, strict=True):
-        if said != f"Bad {name}":
+def _refused(text: str, parts: list[str], error: str) -> InvalidSchedule:
+    for part, (name, _) in zip(parts, FIELDS, strict=True):
+        if error != f"Bad {name}":
             continue
         if name == "day-of-month" and _days_are_numbers(part):
             return _never(text)
-        return InvalidSchedule(
-            f"the {name} {part!r} of the cron text {text!r} cannot be read: allowed are {allowed}, * for all, "
-            "lists (1,15), ranges from low to high (1-5) and steps (*/15)"
-        )
-    return InvalidSchedule(f"the cron text {text!r} cannot be read: {said}")
+        return InvalidSchedule(Message("rules.cron-bad-field", field=name, part=repr(part), text=repr(text)))
+    return InvalidSchedule(Message("rules.cron-unreadable", text=repr(text), error=error))
 
 
 def _days_are_numbers(part: str) -> bool:
-    """The field alone is well; it is the months that do not have such days."""
+    """Return whether the field is valid by itself, so that only the months lack such days."""
     try:
         CronSim(f"0 0 {part} 1 *", _FIRST_LOOK)
     except CronSimError:
@@ -122,6 +111,4 @@ def _days_are_numbers(part: str) -> bool:
 
 
 def _never(text: str) -> InvalidSchedule:
-    return InvalidSchedule(
-        f"the cron text {text!r} never comes: no day of any year fits its day, month and weekday together"
-    )
+    return InvalidSchedule(Message("rules.cron-never", text=repr(text)))

@@ -1,4 +1,4 @@
-"""Rules of time: which moments a schedule means, one after the other, through every change of the clock."""
+"""Time rules: the moments at which a schedule runs, in order, through every clock change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from jobtrail.errors import InvalidSchedule
+from jobtrail.messages import Message
 
 from . import cron_text
 from .zones import SECOND, change, instant, local, real, zone_name
 
-ACCEPTED = (
-    "a rule is cron text such as '0 3 * * *' or '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', a timedelta, "
-    "a datetime with a zone, or what cron(), every(), at() and calendar_interval() give"
-)
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 # A zone may move over the date line, so a moment found with an old offset is wrong by up to a day, and not by more.
@@ -39,28 +36,30 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class Rule(ABC):
-    """What a schedule means by "when": a row of moments, the same in every process, whatever the host's own zone.
+    """When a schedule runs: a series of moments, the same in every process, whatever the zone of the host.
 
-    The four kinds are `Cron`, `Every`, `At` and `Calendar`; all are frozen values, made by the functions of the same names.
-    ``zone`` is where the rule reads the clock, or, for intervals and dates, where its times are shown.
+    The four kinds are `Cron`, `Every`, `At` and `Calendar`; all are frozen values, made by `cron`, `every`, `at` and
+    `calendar_interval`. ``zone`` is the zone whose clock the rule reads; intervals and moments are only shown in it.
     """
 
     zone: str
 
     @abstractmethod
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first moment of the rule that is strictly later than ``moment``, in UTC; None when there is none any more.
+        """Return the first moment of the rule that is strictly later than ``moment``, in UTC; None if there is none.
 
-        Raises: InvalidSchedule when ``moment`` has no zone, or the rule counts from a start that it has not been given yet.
+        Raises:
+            InvalidSchedule: If ``moment`` has no zone, or the rule counts from a start and has none yet.
+
         """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The rule as JSON, for `from_json`."""
+        """Return the rule as JSON, for `from_json`."""
 
     def between(self, after: datetime, until: datetime, limit: int | None = None) -> Iterator[datetime]:
-        """The moments in (after, until], oldest first, at most ``limit`` of them."""
-        until = real(until, "the end")
+        """Yield the moments in (after, until], oldest first, at most ``limit`` of them."""
+        until = real(until, "until")
         at = self.next_after(after)
         while at is not None and at <= until and (limit is None or limit > 0):
             yield at
@@ -68,26 +67,33 @@ class Rule(ABC):
             at = self.next_after(at)
 
     def anchored(self, moment: datetime) -> Rule:
-        """The rule with ``moment`` as its start, if it counts from a start and has none; else the rule itself."""
+        """Return the rule with ``moment`` as its start, if it counts from a start and has none; else the rule itself."""
         real(moment)
         return self
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> Rule:
-        """The rule that `to_json` wrote.
+        """Return the rule that `to_json` wrote.
 
-        Raises: InvalidSchedule when it is not such a thing, or one of a version that knows more.
+        Raises:
+            InvalidSchedule: If it is not a rule, or was written by a newer version.
+
         """
         return _from_json(stored)
 
 
 @dataclass(frozen=True, slots=True)
 class Cron(Rule):
-    """Cron text of five fields, or of six with the seconds first, kept in capitals and single spaces; aliases are resolved.
+    """Cron text of five fields, or of six with the second first, kept in capitals and single spaces; aliases are resolved.
 
-    ``both_days``: where day of month and day of week are given, both must fit (Celery's rule); else one is enough (cron's).
+    Args:
+        text: The text.
+        zone: Name of the time zone.
+        both_days: If day of month and day of week are given, both must match (Celery's rule); else one is enough (cron's).
 
-    Raises: InvalidSchedule when the text is none, names its field, or never comes.
+    Raises:
+        InvalidSchedule: If the text is not valid, or no moment ever matches it.
+
     """
 
     text: str
@@ -96,7 +102,7 @@ class Cron(Rule):
     _sim: CronSim = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Read the text once; what can be refused is refused here."""
+        """Parse and check the text once."""
         object.__setattr__(self, "text", cron_text.plain_text(self.text))
         object.__setattr__(self, "zone", zone_name(self.zone))
         object.__setattr__(self, "_sim", cron_text.read(self.text, both_days=self.both_days))
@@ -104,18 +110,18 @@ class Cron(Rule):
 
     @property
     def fixed(self) -> bool:
-        """The text names minute and hour, so it means a time of day; with a star in either it means what the clock shows."""
+        """Whether the text is a time of day: it names minute and hour. With a star in either it is what the clock shows."""
         _, minute, hour, *_ = self._sim.parts
         return not minute.startswith("*") and not hour.startswith("*")
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """See `Rule`. A missing time of day comes at the first moment after the gap, a doubled one at its first."""
+        """See `Rule`. A time of day that a clock change skips runs at the end of the gap; one that occurs twice runs once."""
         moment = max(real(moment), _EARLIEST)
         zone = ZoneInfo(self.zone)
         try:
             return self._next_time_of_day(moment, zone) if self.fixed else self._next_shown(moment, zone)
         except (StopIteration, OverflowError, ValueError):
-            return None  # the calendar of Python ends with the year 9999
+            return None  # Python's calendar ends with the year 9999
 
     def _next_time_of_day(self, moment: datetime, zone: ZoneInfo) -> datetime:
         shown = self._match(local(moment, zone))
@@ -124,7 +130,7 @@ class Cron(Rule):
         return found
 
     def _next_shown(self, moment: datetime, zone: ZoneInfo) -> datetime:
-        """Search where the clock runs evenly: up to its next change, and then from there."""
+        """Search up to the next clock change, and then from there, because in between the offset is constant."""
         at, shown = moment, local(moment, zone)
         while True:
             found = (self._match(shown) - _offset(at, zone)).replace(tzinfo=UTC)
@@ -137,7 +143,7 @@ class Cron(Rule):
                 at, shown = found - _BEFORE, local(found - _BEFORE, zone)
 
     def _match(self, shown: datetime) -> datetime:
-        """The first local time after ``shown`` that fits all fields."""
+        """Return the first local time after ``shown`` that matches all fields."""
         sim = copy.copy(self._sim)
         sim.dt = shown.replace(microsecond=0)
         return next(sim)
@@ -152,7 +158,9 @@ class Cron(Rule):
 class Every(Rule):
     """An interval of real time, counted from ``start``: the start itself is the first moment.
 
-    Raises: InvalidSchedule for an interval under one second, and for a start without a zone.
+    Raises:
+        InvalidSchedule: If the interval is shorter than one second, or the start has no zone.
+
     """
 
     interval: timedelta
@@ -160,19 +168,18 @@ class Every(Rule):
     zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Check the numbers, and turn the start to UTC."""
+        """Check the interval and convert the start to UTC."""
         if self.interval < SECOND:
-            message = f"an interval is at least one second; {self.interval.total_seconds():g} seconds is less"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("rules.interval-too-short", seconds=self.interval.total_seconds()))
         object.__setattr__(self, "zone", zone_name(self.zone))
         if self.start is not None:
-            object.__setattr__(self, "start", real(self.start, "the start of an interval"))
+            object.__setattr__(self, "start", real(self.start, "start"))
 
     def next_after(self, moment: datetime) -> datetime | None:
         """See `Rule`."""
         moment = real(moment)
         if self.start is None:
-            raise InvalidSchedule("this interval counts from nowhere yet: give it start=, or use .anchored(moment)")
+            raise InvalidSchedule(Message("rules.no-start"))
         if moment < self.start:
             return self.start
         try:
@@ -199,9 +206,9 @@ class At(Rule):
     zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Turn the moment to UTC."""
+        """Convert the moment to UTC."""
         object.__setattr__(self, "zone", zone_name(self.zone))
-        object.__setattr__(self, "moment", real(self.moment, "the moment of a rule"))
+        object.__setattr__(self, "moment", real(self.moment))
 
     def next_after(self, moment: datetime) -> datetime | None:
         """See `Rule`."""
@@ -214,12 +221,14 @@ class At(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Calendar(Rule):
-    """Steps on the calendar from ``start``, at a time of day: ``months`` (a year is twelve) and ``days`` (a week is seven).
+    """Calendar steps from ``start``, at a time of day: ``months`` (a year is twelve) and ``days`` (a week is seven).
 
-    Every step is counted from the start, and a day that the month does not have becomes its last one: from 31 January by one month come
-    28 February, 31 March, 30 April. Missing and doubled times of day are those of `Cron`.
+    All steps are counted from the start, and a day that the month does not have becomes its last day: from 31 January
+    by one month follow 28 February, 31 March, 30 April. Clock changes are treated as by `Cron`.
 
-    Raises: InvalidSchedule for steps that are no whole numbers or lead nowhere.
+    Raises:
+        InvalidSchedule: If a step is not a whole number, or both are 0.
+
     """
 
     months: int = 0
@@ -232,18 +241,16 @@ class Calendar(Rule):
         """Check the numbers."""
         _whole(months=self.months, days=self.days)
         if self.months + self.days == 0:
-            raise InvalidSchedule("a calendar rule needs a step of at least one day, week, month or year")
+            raise InvalidSchedule(Message("rules.calendar-without-step"))
         if self.months > _MOST_MONTHS or self.days > _MOST_DAYS:
-            raise InvalidSchedule("the step of a calendar rule is at most a thousand years")
+            raise InvalidSchedule(Message("rules.calendar-step-too-long"))
         object.__setattr__(self, "zone", zone_name(self.zone))
 
     def next_after(self, moment: datetime) -> datetime | None:
         """See `Rule`."""
         moment = max(real(moment), _EARLIEST)
         if self.start is None:
-            raise InvalidSchedule(
-                "this calendar rule counts from nowhere yet: give it start=, or use .anchored(moment)"
-            )
+            raise InvalidSchedule(Message("rules.no-start"))
         zone = ZoneInfo(self.zone)
         try:
             passed = (local(moment, zone).date() - self.start).days
@@ -261,7 +268,7 @@ class Calendar(Rule):
         return instant(datetime.combine(day, self.at), zone)
 
     def anchored(self, moment: datetime) -> Calendar:
-        """See `Rule`; the start is the day that it is in the rule's zone."""
+        """See `Rule`; the start is the date in the zone of the rule."""
         start = local(real(moment), ZoneInfo(self.zone)).date()
         return replace(self, start=start) if self.start is None else self
 
@@ -317,12 +324,11 @@ def every(
     parts = {"seconds": seconds, "minutes": minutes, "hours": hours, "days": days, "weeks": weeks}
     for name, value in parts.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-            message = f"{name}= of an interval is a positive number; {str(value)[:60]} is none"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("rules.not-a-number", name=name, least=0, value=repr(value)[:60]))
     try:
         return Every(timedelta(**parts), start, zone_name(tz))
     except OverflowError:
-        raise InvalidSchedule("the interval is too long to be counted") from None
+        raise InvalidSchedule(Message("rules.interval-too-long")) from None
 
 
 def at(moment: datetime, tz: Any = None) -> At:
@@ -335,7 +341,7 @@ def at(moment: datetime, tz: Any = None) -> At:
     Raises:
         InvalidSchedule: If ``moment`` has no time zone.
     """
-    real(moment, "the moment of a rule")
+    real(moment)
     own = getattr(moment.tzinfo, "key", None)
     return At(moment, zone_name(tz or own))
 
@@ -370,22 +376,24 @@ def calendar_interval(
     """
     _whole(years=years, months=months, weeks=weeks, days=days, hour=hour, minute=minute, second=second)
     if start is not None and (isinstance(start, datetime) or not isinstance(start, date)):
-        message = f"start= of a calendar rule is a date, such as date(2030, 1, 31); {str(start)[:60]!r} is none"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.calendar-start", value=repr(str(start)[:60])))
     try:
         clock = time(hour, minute, second)
     except (ValueError, OverflowError):
-        message = f"{hour}:{minute}:{second} is no time of day: hours are 0-23, minutes and seconds 0-59"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("rules.not-a-time-of-day", value=f"{hour}:{minute}:{second}")) from None
     return Calendar(12 * years + months, 7 * weeks + days, clock, start, zone_name(tz))
 
 
 def parse_rule(value: Any, tz: Any = None) -> Rule:
-    """A rule from whatever stands for one: see `ACCEPTED`. A rule is given back as it is.
+    """Return a rule from a rule, a text, a timedelta or an aware datetime.
 
-    ``tz`` is the zone of what has none of its own.
+    Args:
+        value: The rule, as docs/reference/schedule-rules.md describes it.
+        tz: Time zone of a value that has none of its own; default: UTC.
 
-    Raises: InvalidSchedule with a sentence that says what would be right.
+    Raises:
+        InvalidSchedule: If the value is not a rule.
+
     """
     if isinstance(value, Rule):
         return value
@@ -394,8 +402,7 @@ def parse_rule(value: Any, tz: Any = None) -> Rule:
     if isinstance(value, datetime):
         return at(value, tz)
     if not isinstance(value, str):
-        message = f"{str(value)[:60]!r} is no rule of time; {ACCEPTED}"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.not-a-rule", value=repr(str(value)[:60])))
     word, _, rest = value.strip().partition(" ")
     reader: Callable[[str, Any], Rule] = {"every": _read_every, "at": _read_at}.get(
         word.lower(), lambda _, tz: cron(value, tz)
@@ -404,24 +411,30 @@ def parse_rule(value: Any, tz: Any = None) -> Rule:
 
 
 def jittered(planned: datetime, jitter_seconds: float, key: str) -> datetime:
-    """``planned``, put off by 0 to ``jitter_seconds``: by as much in every process, and never past a later moment of the same key.
+    """Return a planned time delayed by 0 to ``jitter_seconds``: equally in every process, and in the order of planned times.
 
-    Raises: InvalidSchedule for a negative or endless jitter.
+    Args:
+        planned: The planned time, an aware datetime.
+        jitter_seconds: Greatest delay in seconds.
+        key: Seed of the delay, such as the id of the schedule.
+
+    Raises:
+        InvalidSchedule: If the jitter is negative or not finite.
+
     """
     planned = real(planned)
     if not math.isfinite(jitter_seconds) or jitter_seconds < 0:
-        message = f"jitter is a number of seconds from 0 on; {jitter_seconds} is none"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.not-a-number", name="jitter", least=0, value=repr(jitter_seconds)))
     if jitter_seconds == 0:
         return planned
-    # Between points two jitters apart the delay changes evenly, so it falls by less than time goes on: the order stays.
+    # Between points two jitters apart the delay changes linearly, so it falls more slowly than time passes: the order stays.
     point, part = divmod(planned.timestamp() / (2 * jitter_seconds), 1)
     delay = _chance(key, int(point)) * (1 - part) + _chance(key, int(point) + 1) * part
     return planned + timedelta(seconds=delay * jitter_seconds)
 
 
 def _chance(key: str, number: int) -> float:
-    """Evenly spread over 0 to 1, and always the same for the same two."""
+    """Return a number from 0 to 1, evenly distributed and always the same for the same arguments."""
     return int.from_bytes(blake2b(f"{key}\n{number}".encode(), digest_size=6).digest()) / 2**48
 
 
@@ -432,12 +445,11 @@ def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
 def _whole(**parts: Any) -> None:
     for name, value in parts.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            message = f"{name}= of a calendar rule is a whole number from 0 on; {str(value)[:60]} is none"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("rules.not-whole", name=name, least=0, value=repr(value)[:60]))
 
 
 def _read_every(text: str, tz: Any) -> Every:
-    """The interval of "every 1 hour 30 minutes", without its first word."""
+    """Parse "every 1 hour 30 minutes", without its first word."""
     parts: dict[str, float] = {}
     rest = text.strip().lower()
     while found := _INTERVAL.match(rest):
@@ -447,11 +459,7 @@ def _read_every(text: str, tz: Any) -> Every:
         parts[unit] = float(found[1] or 1)
         rest = rest[found.end() :]
     if rest or not parts:
-        message = (
-            f"{'every ' + text[:60]!r} is no interval: write it as 'every 5 minutes' or 'every 1 hour 30 minutes', in seconds, minutes, "
-            "hours, days and weeks; for months and years use cron text or calendar_interval()"
-        )
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.not-an-interval", text=repr(f"every {text}"[:66])))
     return every(**parts, tz=tz)  # type: ignore[arg-type]  # the keys are units
 
 
@@ -459,14 +467,11 @@ def _read_at(text: str, tz: Any) -> At:
     try:
         return at(datetime.fromisoformat(text.strip()), tz)
     except ValueError:
-        message = (
-            f"{'at ' + text[:60]!r} is no moment: write it as 'at 2030-01-31T03:00+03:00' or 'at 2030-01-31T00:00Z'"
-        )
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("rules.not-a-moment-text", text=repr(f"at {text}"[:63]))) from None
 
 
 def _from_json(stored: Any) -> Rule:
-    """The opposite of every `to_json`."""
+    """Return the rule that a `to_json` wrote."""
     known: dict[str, Callable[..., Rule]] = {
         "cron": Cron,
         "every": lambda seconds, start, zone: Every(timedelta(seconds=seconds), _moment(start), zone),
@@ -480,8 +485,7 @@ def _from_json(stored: Any) -> Rule:
     except InvalidSchedule:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        message = f"what is stored is no rule of time that this version knows: {str(stored)[:200]}"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("rules.stored-unknown", value=str(stored)[:200])) from None
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -1,51 +1,61 @@
-"""A rule in words: what it means, said in full, so that a person sees at once whether it is what was meant."""
+"""A rule in words, said in full, so that a person sees at once whether it is what was meant.
+
+`explain` decides what is said, as a message whose parts are messages; the catalogue (``rules.ftl``) has the words, plurals
+and cases of each language. Weekdays are 1 (Monday) to 7, months 1 to 12, units have their English names.
+"""
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Sequence
 from datetime import datetime, time, timedelta
+from functools import lru_cache, reduce
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import LANGUAGES, Message, render
 
-from .languages import LAST, English, Language, Part, Russian
 from .rules import At, Calendar, Cron, Every, Rule
 
-LANGUAGES: dict[str, type[Language]] = {"en": English, "ru": Russian}
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
 _CLOCK_TIMES = 6
 _FEW = 4
 
 
+@lru_cache(maxsize=1000)
 def words(rule: Rule, language: str = "en") -> str:
-    """The rule as a person would say it: "every day at 03:00 (Europe/Moscow)", «каждый день в 03:00 (Europe/Moscow)».
+    """Return a rule as a person would say it: "every day at 03:00 (Europe/Moscow)".
 
-    Raises: InvalidOption for a language other than "en" and "ru".
+    Args:
+        rule: The rule.
+        language: ``"en"`` or ``"ru"``.
+
+    Raises:
+        InvalidOption: If there is no such language.
+
     """
     if language not in LANGUAGES:
-        message = f"rules are worded in {' and '.join(LANGUAGES)}; {str(language)[:60]!r} is not among them"
-        raise InvalidOption(message)
-    speaker: Language = LANGUAGES[language]()
-    if isinstance(rule, Cron):
-        return f"{_cron(rule, speaker)} ({rule.zone})"
-    if isinstance(rule, Calendar):
-        return f"{_calendar(rule, speaker)} ({rule.zone})"
+        raise InvalidOption(Message("rules.no-language", language=repr(language)[:60], known=LANGUAGES))
+    return render(explain(rule), language)
+
+
+def explain(rule: Rule) -> Message:
+    """Return what a rule means, as a message of the catalogue."""
     if isinstance(rule, Every):
-        return _interval(rule.interval, speaker) + (
-            speaker.counted_from.format(shown(rule.start, rule.zone)) if rule.start else ""
-        )
+        return _since(_interval(rule.interval), rule.start and shown(rule.start, rule.zone))
     if isinstance(rule, At):
-        return speaker.once.format(shown(rule.moment, rule.zone))
-    message = f"{str(rule)[:60]!r} is no rule of time"
-    raise InvalidOption(message)
+        return Message("rules.once", moment=shown(rule.moment, rule.zone))
+    text = _calendar(rule) if isinstance(rule, Calendar) else _cron(cast("Cron", rule))
+    return Message("rules.in-zone", words=text, zone=rule.zone)
 
 
 def shown(moment: datetime, zone: str) -> str:
-    """A moment as the clock of the zone shows it, with its offset: "2024-10-27 02:30 +02:00 (Europe/Berlin)"."""
+    """Return a moment as the clock of a zone shows it, with its offset: "2024-10-27 02:30 +02:00 (Europe/Berlin)"."""
     here = moment.astimezone(ZoneInfo(zone))
     offset = here.isoformat()[-6:]
     return f"{here.date()} {_clock(here.time())} {offset} ({zone})"
@@ -55,142 +65,196 @@ def _clock(at: time) -> str:
     return at.isoformat("minutes" if at == at.replace(second=0, microsecond=0) else "auto")
 
 
+def _phrase(*parts: Message | None) -> Message:
+    """Join the parts that are there with spaces."""
+    return reduce(lambda first, second: Message("rules.phrase", first=first, second=second), filter(None, parts))
+
+
+def _joined(parts: Sequence[Any], code: str = "rules.and") -> Any:
+    """Join with commas and a last "and"; a single part stays as it is."""
+    return parts[0] if len(parts) == 1 else Message(code, first=list(parts[:-1]), last=parts[-1])
+
+
 # -- intervals and calendar steps ----------------------------------------------------------------------
 
 
-def _interval(length: timedelta, speaker: Language) -> str:
+def _every(number: Any, unit: str, *more: tuple[Any, str]) -> Message:
+    if not more:
+        return Message("rules.every", number=number, unit=unit)
+    counts = [Message("rules.count", number=number, unit=unit) for number, unit in ((number, unit), *more)]
+    return Message("rules.every-span", span=_phrase(*counts))
+
+
+def _since(text: Message, start: Any) -> Message:
+    return Message("rules.counted-from", words=text, start=start) if start else text
+
+
+def _interval(length: timedelta) -> Message:
     """In hours, minutes and seconds, because a day of an interval always has 24 hours."""
     hours, rest = divmod(length, timedelta(hours=1))
     if not rest and hours % 24 == 0 and hours > 24:
-        return f"{speaker.every(hours // 24, 'day')} ({speaker.count(str(hours), 'hour')})"
+        in_hours = Message("rules.count", number=hours, unit="hour")
+        return Message("rules.days-in-hours", days=_every(hours // 24, "day"), hours=in_hours)
     minutes, rest = divmod(rest, timedelta(minutes=1))
-    seconds = f"{rest.total_seconds():.6f}".rstrip("0").rstrip(".").replace(".", speaker.point)
-    parts = [(str(hours), "hour"), (str(minutes), "minute"), (seconds, "second")]
-    parts = [(number, unit) for number, unit in parts if number != "0"]
-    if len(parts) == 1 and parts[0][0] == "1" and parts[0][1] != "day":
-        return speaker.every(1, parts[0][1])
-    return speaker.every_span([speaker.count(*part) for part in parts], parts[0][1])
+    whole, fraction = rest.seconds, f"{rest.microseconds:06}".rstrip("0")
+    seconds = Message("rules.decimal", whole=whole, fraction=fraction) if fraction else whole
+    steps = ((hours, "hour"), (minutes, "minute"), (seconds, "second"))
+    first, *more = (step for step in steps if step[0] != 0)
+    return _every(*first, *more)
 
 
-def _calendar(rule: Calendar, speaker: Language) -> str:
+def _calendar(rule: Calendar) -> Message:
     years, months = divmod(rule.months, 12)
     weeks, days = divmod(rule.days, 7) if rule.days % 7 == 0 else (0, rule.days)
-    steps = {"year": years, "month": months, "week": weeks, "day": days}
-    parts = [(number, unit) for unit, number in steps.items() if number]
-    if len(parts) == 1:
-        told = speaker.every(*parts[0])
-    else:
-        told = speaker.every_span([speaker.count(str(number), unit) for number, unit in parts], parts[0][1])
-    since = speaker.counted_from.format(rule.start) if rule.start else ""
-    return f"{told}{_calendar_day(rule, speaker)} {speaker.clock([_clock(rule.at)])}{since}"
+    steps = ((years, "year"), (months, "month"), (weeks, "week"), (days, "day"))
+    first, *more = (step for step in steps if step[0])
+    return _since(_phrase(_every(*first, *more), _calendar_day(rule), _at_times([_clock(rule.at)])), rule.start)
 
 
-def _calendar_day(rule: Calendar, speaker: Language) -> str:
+def _calendar_day(rule: Calendar) -> Message | None:
     """Which day of the week, month or year the start makes it."""
     if rule.start is None or (rule.months and rule.days) or rule.days % 7:
-        return ""
+        return None
     if rule.days:
-        return f" {speaker.on_weekday(rule.start.isoweekday())}"
-    day = rule.start.day
+        return Message("rules.on-weekday", day=rule.start.isoweekday())
+    day, month = rule.start.day, rule.start.month
     yearly = rule.months % 12 == 0
-    told = speaker.dates(day, [rule.start.month]) if yearly else speaker.days([day])
-    late = (day == 29 and rule.start.month == 2) if yearly else day > 28
-    return f" {told}{speaker.clamped * late}"
+    text = Message("rules.on-dates", dates=_date(day, month)) if yearly else _month_days([day])
+    late = (day, month) == (29, 2) if yearly else day > 28
+    return Message("rules.clamped", days=text) if late else text
 
 
 # -- cron: the day -------------------------------------------------------------------------------------
 
 
-def _cron(rule: Cron, speaker: Language) -> str:
-    sim = rule._sim
-    day = _day(sim, speaker)
-    times = _clock_times(sim)
-    if times:
-        return f"{day.text}{',' * day.compound} {speaker.clock(times)}"
-    often = _often_enough(sim, speaker)
-    return f"{often} {day.months}".rstrip() if day.all else f"{often}, {day.text}"
-
-
 class _Day(NamedTuple):
     """On which days: in words, whether these have two parts, and whether they are all the days of some months."""
 
-    text: str
+    text: Message
     compound: bool = False
     all: bool = False
-    months: str = ""
+    months: Message | None = None
 
 
-def _day(sim: CronSim, speaker: Language) -> _Day:
+def _cron(rule: Cron) -> Message:
+    sim = rule._sim
+    day = _day(sim)
+    times = _clock_times(sim)
+    if times:
+        code = "rules.comma" if day.compound else "rules.phrase"
+        return Message(code, first=day.text, second=_at_times(times))
+    often = _often_enough(sim)
+    return _phrase(often, day.months) if day.all else Message("rules.comma", first=often, second=day.text)
+
+
+def _day(sim: CronSim) -> _Day:
     """Cron's own rule: where day and weekday are both given, either is enough, unless one begins with a star: then both are needed."""
     any_date = sim.days >= set(range(1, 32))
     any_weekday = len(_plain_weekdays(sim)) == 7
     if (any_date or any_weekday) and not (sim.day_and and not (any_date and any_weekday)):
-        months = _in_months(sim, speaker)
-        return _Day(f"{speaker.every_day} {months}".rstrip(), all=True, months=months)
+        months = _in_months(sim)
+        return _Day(_phrase(Message("rules.every-day"), months), all=True, months=months)
     if any_date:
-        return _weekdays(sim, speaker)
-    dates = _dates(sim, speaker)
+        return _weekdays(sim)
+    dates = _dates(sim)
     if any_weekday:
         return _Day(dates)
     if sim.day_and:
-        return _Day(dates + speaker.if_it_is.format(_condition(sim, speaker)), compound=True)
-    return _Day(dates + speaker.also + _weekdays(sim, speaker).text, compound=True)
+        return _Day(Message("rules.if-it-is", dates=dates, days=_condition(sim)), compound=True)
+    return _Day(Message("rules.also", first=dates, second=_weekdays(sim).text), compound=True)
 
 
-def _dates(sim: CronSim, speaker: Language) -> str:
+def _dates(sim: CronSim) -> Message:
     days = sorted(day for day in sim.days if day > 0)
-    ends = [speaker.last_day] * (CronSim.LAST in sim.days)
-    ends += [speaker.last_working_day] * (CronSim.LAST_WEEKDAY in sim.days)
+    ends = [Message("rules.last-day")] * (CronSim.LAST in sim.days)
+    ends += [Message("rules.last-working-day")] * (CronSim.LAST_WEEKDAY in sim.days)
     months = [month for month in sorted(sim.months) if not days or ends or days[0] <= monthrange(2000, month)[1]]
     if len(days) == 1 and not ends and len(months) <= _FEW:
-        return speaker.each_year.format(speaker.dates(days[0], months))
+        return Message("rules.each-year", dates=_joined([_date(days[0], month) for month in months]))
+    return _phrase(_joined([_month_days(days), *ends] if days else ends), _of_months(months))
+
+
+def _date(day: int, month: int) -> Message:
+    return Message("rules.date", day=day, month=month)
+
+
+def _month_days(days: list[int]) -> Message:
     even = _even(days)
-    told = [speaker.each_day(*even) if even else speaker.days(_parts(days))] if days else []
-    return f"{speaker.both(told + ends)} {_of_months(months, speaker)}"
+    if even:
+        return Message("rules.each-day", step=even.step, first=even.start, last=days[-1])
+    runs = _runs(days)
+    parts = [
+        Message("rules.day-one", day=first) if first == last else Message("rules.day-run", first=first, last=last)
+        for first, last in runs
+    ]
+    if len(days) == 1:
+        return Message("rules.on-day", days=parts[0])
+    ends_in_run = runs[-1][0] != runs[-1][1]
+    return Message("rules.on-days-run" if ends_in_run else "rules.on-days", days=_joined(parts))
 
 
-def _weekdays(sim: CronSim, speaker: Language) -> _Day:
+def _weekdays(sim: CronSim) -> _Day:
     plain, nth = _plain_weekdays(sim), _nth_weekdays(sim)
-    told = []
+    found = []
     if plain:
-        run = len(plain) > 2 and plain[-1] - plain[0] == len(plain) - 1
-        days = speaker.weekday_run(plain[0], plain[-1]) if run else speaker.weekdays(plain)
-        told.append(f"{days} {_in_months(sim, speaker)}".rstrip())
+        found.append(_phrase(_each_weekday(plain), _in_months(sim)))
     if nth:
-        told.append(f"{speaker.nth_weekdays(nth)} {_of_months(sorted(sim.months), speaker)}")
-    return _Day(speaker.also.join(told), compound=len(told) > 1)
+        days = _joined([Message("rules.nth-weekday", day=day, number=number) for day, number in nth])
+        found.append(_phrase(Message("rules.on-nth-weekdays", days=days), _of_months(sorted(sim.months))))
+    if len(found) == 1:
+        return _Day(found[0])
+    return _Day(Message("rules.also", first=found[0], second=found[1]), compound=True)
 
 
-def _condition(sim: CronSim, speaker: Language) -> str:
-    plain = [speaker.is_weekday(day) for day in _plain_weekdays(sim)]
-    return speaker.either(plain + [speaker.is_nth_weekday(*day) for day in _nth_weekdays(sim)])
+def _each_weekday(days: list[int]) -> Message:
+    if len(days) == 1:
+        return Message("rules.every-weekday", day=days[0])
+    if len(days) > 2 and days[-1] - days[0] == len(days) - 1:
+        first, last = Message("rules.weekday-from", day=days[0]), Message("rules.weekday-to", day=days[-1])
+        return Message("rules.weekday-run", first=first, last=last)
+    return Message("rules.every-weekdays", days=_joined([Message("rules.weekday-listed", day=day) for day in days]))
+
+
+def _condition(sim: CronSim) -> Message:
+    nth = [Message("rules.is-nth-weekday", day=day, number=number) for day, number in _nth_weekdays(sim)]
+    plain = [Message("rules.is-weekday", day=day) for day in _plain_weekdays(sim)]
+    found: Message = _joined(plain + nth, "rules.or")
+    return found
 
 
 def _plain_weekdays(sim: CronSim) -> list[int]:
     return sorted({day or 7 for day in sim.weekdays if isinstance(day, int)})
 
 
-def _nth_weekdays(sim: CronSim) -> list[tuple[int, int]]:
-    """Of each the weekday and its number; the last ones at the end."""
-    found = {(day[0] or 7, day[1]) for day in sim.weekdays if isinstance(day, tuple)}
-    return sorted(found, key=lambda day: (day[1] == LAST, day[1], day[0]))
+def _nth_weekdays(sim: CronSim) -> list[tuple[int, int | str]]:
+    """Of each the weekday and its number, or "last"; the last ones at the end."""
+    found = sorted({(day[1] == CronSim.LAST, day[1], day[0] or 7) for day in sim.weekdays if isinstance(day, tuple)})
+    return [(day, "last" if last else number) for last, number, day in found]
 
 
-def _in_months(sim: CronSim, speaker: Language) -> str:
+def _in_months(sim: CronSim) -> Message | None:
     months = sorted(sim.months)
     if len(months) == 12:
-        return ""
-    return speaker.in_every_month(months[0], months[-1]) if _long_run(months) else speaker.in_months(months)
+        return None
+    if _long_run(months):
+        return Message("rules.in-every-month", **_month_span(months))
+    return Message("rules.in-months", months=_joined([Message("rules.month-in", month=month) for month in months]))
 
 
-def _of_months(months: Sequence[int], speaker: Language) -> str:
+def _of_months(months: Sequence[int]) -> Message:
     if len(months) == 12:
-        return speaker.of_every_month()
-    return speaker.of_every_month(months[0], months[-1]) if _long_run(months) else speaker.of_months(months)
+        return Message("rules.of-every-month")
+    if _long_run(months):
+        return Message("rules.of-every-month-run", **_month_span(months))
+    return Message("rules.of-months", months=_joined([Message("rules.month-of", month=month) for month in months]))
 
 
 def _long_run(months: Sequence[int]) -> bool:
     return len(months) >= _FEW and months[-1] - months[0] == len(months) - 1
+
+
+def _month_span(months: Sequence[int]) -> dict[str, Message]:
+    return {"first": Message("rules.month-of", month=months[0]), "last": Message("rules.month-to", month=months[-1])}
 
 
 # -- cron: the time of day -----------------------------------------------------------------------------
@@ -204,89 +268,101 @@ def _clock_times(sim: CronSim) -> list[str]:
     return [_clock(time(*at)) for at in product(sorted(sim.hours), sorted(sim.minutes), sorted(sim.seconds))]
 
 
-def _often_enough(sim: CronSim, speaker: Language) -> str:
+def _at_times(times: list[str]) -> Message:
+    return Message("rules.at-times", times=_joined(times))
+
+
+def _window(first: str, last: str) -> Message:
+    return Message("rules.window", first=first, last=last)
+
+
+def _often_enough(sim: CronSim) -> Message:
     seconds, minutes, hours = sorted(sim.seconds), sorted(sim.minutes), sorted(sim.hours)
     if len(seconds) > 1:
-        return _by_second(seconds, minutes, hours, speaker)
-    at_second = [] if seconds == [0] else [speaker.at("second", seconds)]
+        return _by_second(seconds, minutes, hours)
     if len(minutes) == 1:
-        return _by_hour(minutes[0], seconds[0], hours, speaker)
-    told, vague = _repeated("minute", minutes, speaker)
-    return " ".join(filter(None, [told, *at_second, _hours(hours, speaker, of_every=vague)]))
+        return _by_hour(minutes[0], seconds[0], hours)
+    often, vague = _repeated("minute", minutes)
+    return _phrase(often, None if seconds == [0] else _at("second", seconds), _hours(hours, of_every=vague))
 
 
-def _by_hour(minute: int, second: int, hours: list[int], speaker: Language) -> str:
-    at = [speaker.at("minute", [minute])] + ([speaker.at("second", [second])] if second else [])
+def _by_hour(minute: int, second: int, hours: list[int]) -> Message:
+    at = _joined([_at("minute", [minute]), _at("second", [second])] if second else [_at("minute", [minute])])
     if len(hours) == 24:
-        return " ".join([speaker.every(1, "hour"), *([speaker.both(at)] if minute or second else [])])
+        return _phrase(_every(1, "hour"), at if minute or second else None)
     step = hours[1] - hours[0]
     if hours == list(range(hours[0], hours[-1] + 1, step)):
-        window = speaker.window(*(_clock(time(hour, minute, second)) for hour in (hours[0], hours[-1])))
-        return f"{speaker.every(step, 'hour')} {window}"
-    return f"{speaker.both(at)} {speaker.at('hour', _parts(hours), whole=True)}"
+        first, last = (_clock(time(hour, minute, second)) for hour in (hours[0], hours[-1]))
+        return _phrase(_every(step, "hour"), _window(first, last))
+    return _phrase(at, _within("hour", hours))
 
 
-def _by_second(seconds: list[int], minutes: list[int], hours: list[int], speaker: Language) -> str:
-    told, vague = _repeated("second", seconds, speaker)
-    of_every = [speaker.of_every("minute")] if vague and (len(minutes) > 1) else []
+def _by_second(seconds: list[int], minutes: list[int], hours: list[int]) -> Message:
+    often, vague = _repeated("second", seconds)
+    of_every = Message("rules.of-every-unit", unit="minute") if vague and len(minutes) > 1 else None
     if len(hours) == 1 and len(minutes) < 60 and minutes[-1] - minutes[0] == len(minutes) - 1:
         first, last = time(hours[0], minutes[0], 0), time(hours[0], minutes[-1], 59)
-        return " ".join([told, *of_every, speaker.window(first.isoformat(), last.isoformat())])
+        return _phrase(often, of_every, _window(first.isoformat(), last.isoformat()))
     if len(minutes) == 60:
-        return " ".join(filter(None, [told, *of_every, _hours(hours, speaker)]))
-    even = _even(minutes)
-    of_minutes = (
-        speaker.at_each(*even[:1], "minute", *even[1:], whole=True)
-        if even
-        else speaker.at("minute", _parts(minutes), whole=True)
-    )
-    return " ".join([told, of_minutes, _hours(hours, speaker, of_every=True)])
+        return _phrase(often, of_every, _hours(hours))
+    return _phrase(often, _within("minute", minutes), _hours(hours, of_every=True))
 
 
-def _hours(hours: list[int], speaker: Language, *, of_every: bool = False) -> str:
-    each = [speaker.of_every("hour")] if of_every else []
+def _hours(hours: list[int], *, of_every: bool = False) -> Message | None:
+    each = Message("rules.of-every-unit", unit="hour") if of_every else None
     if len(hours) == 24:
-        return " ".join(each)
+        return each
     if hours[-1] - hours[0] == len(hours) - 1:
-        window = speaker.window(f"{hours[0]:02}:00", f"{hours[-1]:02}:59")
-        return " ".join([*(each if len(hours) > 1 else []), window])
-    even = _even(hours)
-    return (
-        speaker.at_each(even[0], "hour", *even[1:], whole=True)
-        if even
-        else speaker.at("hour", _parts(hours), whole=True)
-    )
+        window = _window(f"{hours[0]:02}:00", f"{hours[-1]:02}:59")
+        return _phrase(each, window) if len(hours) > 1 else window
+    return _within("hour", hours)
 
 
-def _repeated(unit: str, values: list[int], speaker: Language) -> tuple[str, bool]:
+def _repeated(unit: str, values: list[int]) -> tuple[Message, bool]:
     """How often within the next larger unit, and whether that unit has to be named with it."""
     step = 60 // len(values)
     if values == list(range(0, 60, step)) and 60 % len(values) == 0:
-        return speaker.every(step, unit), False
+        return _every(step, unit), False
+    return _at(unit, values), True
+
+
+def _at(unit: str, values: list[int]) -> Message:
+    return Message("rules.at", values=_numbered(unit, values))
+
+
+def _within(unit: str, values: list[int]) -> Message:
+    return Message("rules.within", values=_numbered(unit, values))
+
+
+def _numbered(unit: str, values: list[int]) -> Message:
     even = _even(values)
-    return speaker.at_each(even[0], unit, *even[1:]) if even else speaker.at(unit, _parts(values)), True
+    if even:
+        return Message("rules.unit-each", unit=unit, step=even.step, first=even.start, last=values[-1])
+    if len(values) == 1:
+        return Message("rules.unit-one", unit=unit, value=values[0])
+    parts = [
+        first if first == last else Message("rules.run", first=first, last=last) for first, last in _runs(values)
+    ]
+    return Message("rules.unit-many", unit=unit, values=_joined(parts))
 
 
 # -- numbers -------------------------------------------------------------------------------------------
 
 
-def _even(values: Sequence[int]) -> tuple[int, int, int] | None:
-    """Step, first and last of values that are one even row of at least four, with gaps."""
+def _even(values: Sequence[int]) -> range | None:
+    """The values as one even row of at least four, with gaps; else None."""
     if len(values) < _FEW or values[1] - values[0] == 1:
         return None
-    step = values[1] - values[0]
-    return (step, values[0], values[-1]) if list(values) == list(range(values[0], values[-1] + 1, step)) else None
+    row = range(values[0], values[-1] + 1, values[1] - values[0])
+    return row if list(values) == list(row) else None
 
 
-def _parts(values: Sequence[int]) -> list[Part]:
-    """The values, with three or more in a row as one run."""
-    runs: list[list[int]] = []
+def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each run of three or more; other values stand alone, as first and last."""
+    runs: list[tuple[int, int]] = []
     for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1].append(value)
+        if runs and value == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], value)
         else:
-            runs.append([value])
-    parts: list[Part] = []
-    for run in runs:
-        parts += [(run[0], run[-1])] if len(run) > 2 else run
-    return parts
+            runs.append((value, value))
+    return [run for first, last in runs for run in ([(first, last)] if last - first != 1 else [(first, first), (last, last)])]

@@ -1,7 +1,7 @@
-"""Local time and real time: what a clock on a wall shows in a zone, and when it is put forward or back.
+"""Real time and local time: what the clock of a zone shows, and when it is put forward or back.
 
-Real times are aware and in UTC; local times are naive. Arithmetic is done on either, never on aware local times, because Python
-ignores the clock changes between two times of one zone.
+Real times are aware and in UTC; local times are naive. Arithmetic uses these two only, never aware local times, because
+Python ignores the clock changes between two times of one zone.
 """
 
 from __future__ import annotations
@@ -12,46 +12,58 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from jobtrail.errors import InvalidSchedule
+from jobtrail.messages import Message
 
 SECOND = timedelta(seconds=1)
 
 
 def zone_name(tz: Any) -> str:
-    """The name of a zone that is given as text, as ``ZoneInfo`` or as ``datetime.UTC``; None is UTC.
+    """Return the name of a time zone.
 
-    Raises: InvalidSchedule when there is no such zone, with the nearest name that there is.
+    Args:
+        tz: A name, a ``ZoneInfo`` or ``datetime.UTC``; None is UTC.
+
+    Raises:
+        InvalidSchedule: If there is no such zone; the message has the most similar name.
+
     """
     name = "UTC" if tz is None or tz is UTC else getattr(tz, "key", tz)
     try:
         return ZoneInfo(name).key
     except (KeyError, ValueError, OSError, TypeError, AttributeError):
-        message = f"the zone {str(name)[:60]!r} is unknown; {_nearest(name)}"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(_unknown(str(name)[:60])) from None
 
 
-def _nearest(name: Any) -> str:
-    near = difflib.get_close_matches(str(name)[:60], sorted(available_timezones()), n=1)
-    return f"did you mean {near[0]}?" if near else "a name such as UTC or Europe/Berlin is needed"
+def _unknown(name: str) -> Message:
+    near = difflib.get_close_matches(name, sorted(available_timezones()), n=1)
+    if near:
+        return Message("rules.zone-misspelt", name=repr(name), near=near[0])
+    return Message("job.unknown-zone", name=repr(name))
 
 
-def real(moment: Any, what: str = "the moment") -> datetime:
-    """``moment`` in UTC.
+def real(moment: Any, name: str = "moment") -> datetime:
+    """Return a moment in UTC.
 
-    Raises: InvalidSchedule for anything but an aware datetime.
+    Args:
+        moment: An aware datetime.
+        name: Name of the parameter, for the message.
+
+    Raises:
+        InvalidSchedule: If it is not an aware datetime.
+
     """
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        message = f"{what} is a datetime with a zone, such as datetime.now(UTC); {str(moment)[:60]!r} is none"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.not-a-moment", name=name, value=repr(str(moment)[:60])))
     return moment.astimezone(UTC)
 
 
 def local(moment: datetime, zone: ZoneInfo) -> datetime:
-    """What the clock shows at ``moment``."""
+    """Return what the clock of the zone shows at ``moment``."""
     return moment.astimezone(zone).replace(tzinfo=None, fold=0)
 
 
 def instant(shown: datetime, zone: ZoneInfo) -> datetime:
-    """The moment at which the clock first shows ``shown``; the end of the gap where it never does."""
+    """Return the moment at which the clock first shows ``shown``, or the end of the gap if it never does."""
     moment = shown.replace(tzinfo=zone).astimezone(UTC)
     if local(moment, zone) == shown:
         return moment
@@ -60,7 +72,7 @@ def instant(shown: datetime, zone: ZoneInfo) -> datetime:
 
 
 def change(after: datetime, until: datetime, zone: ZoneInfo) -> datetime | None:
-    """The first moment in (after, until], to the second, from which the clock differs otherwise from UTC; None if it does not."""
+    """Return the first moment in (after, until], to the second, at which the offset from UTC changes; None if it does not."""
     low, high = after.replace(microsecond=0), until.replace(microsecond=0)
     offset = low.astimezone(zone).utcoffset()
     if high.astimezone(zone).utcoffset() == offset:
