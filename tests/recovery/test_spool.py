@@ -180,8 +180,9 @@ def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, 
     assert end_writer.replay(jobs.store, "me") == 1
     assert (good.refresh().status, bad.refresh().status) == ("completed", "running")
     assert path.with_suffix(".bad").exists(), "nothing is thrown away"
-    assert end_writer.replay(jobs.store, "me") == 0
-    assert "could not be stored as it is" in caplog.text
+    assert "its end was refused" in caplog.text
+    assert end_writer.replay(jobs.store, "me") == 1
+    assert (bad.refresh().status, bad.result()) == ("completed", "x")
 
 
 def test_another_may_have_written_the_file_meanwhile(jobs, tmp_path):

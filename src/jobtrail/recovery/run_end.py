@@ -106,13 +106,15 @@ def write_ends(conn: Connection, store: Store, ends: Sequence[RunEnd], now: date
 
 
 def complete(conn: Connection, store: Store, end: RunEnd, now: datetime) -> bool:
-    """Give a job that ended bare the values and records of its full end.
+    """Give a job that ended bare the values and records of its full end; write that where it has no end yet.
 
     Returns:
         False if the job does not have this end in its bare form any more, so that nothing was written.
 
     """
     row = jobs.get(conn, end.job_id, lock=True)
+    if row is not None and row.run_no == end.move.run_no and row.status in end.move.leaves:
+        return not write_ends(conn, store, [end], now)
     if row is None or row.run_no != end.move.run_no or row.note != render(end.kept_note):
         return False
     move = next((one for one in (end.move, *end.instead.values()) if one.to is row.status), None)
