@@ -84,7 +84,9 @@ class JobTrail:
     ) -> None:
         self.overrides = _read_overrides(config)
         self.settings = self.overrides.settings(Settings().with_values(**settings))
-        self.store = Store(database_url(url), clock=clock)
+        self.store = Store(
+            database_url(url), clock=clock, pooler=self.settings.pooler, notify_url=self.settings.notify_url
+        )
         self.state = SimpleNamespace()
         self.middleware: list[Middleware] = list(middleware)
         self._tasks = Tasks()

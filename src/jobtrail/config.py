@@ -31,6 +31,8 @@ class Settings:
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
     upload_folder: folder of uploaded files; None is a folder beside a SQLite database.
     input_roots: folders of the server below which the API accepts a file for a job.
+    pooler: whether a pooler in transaction mode is in front of PostgreSQL; None to find out.
+    notify_url: direct address of the same PostgreSQL database, for LISTEN behind a pooler.
     """
 
     slots: int = 20
@@ -61,6 +63,8 @@ class Settings:
     keep_failed: float | None = 90
     end_blocked: bool = False
     migrate: bool | None = None
+    pooler: bool | None = None
+    notify_url: str | None = None
 
     def with_values(self, **values: Any) -> Settings:
         """Return a copy with some values changed.
@@ -100,7 +104,11 @@ def _is_path(value: Any) -> bool:
 
 
 def _check(name: str, value: Any) -> None:
-    if name == "migrate":
+    if name == "notify_url":
+        if value is not None and (not isinstance(value, str) or not value):
+            raise InvalidOption(Message("config.setting-not-address", name=name))
+        return
+    if name in {"migrate", "pooler"}:
         good = value is None or isinstance(value, bool)
     elif name == "end_blocked":
         if not isinstance(value, bool):

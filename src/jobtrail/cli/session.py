@@ -105,7 +105,7 @@ class Session:
             jobs = load(named)
             if self.database:
                 jobs.store.close()
-                jobs.store = jobs.service.store = Store(self.database)
+                jobs.store = jobs.service.store = Store(self.database, pooler=jobs.settings.pooler)
             return jobs
         if tasks:
             message = "this command needs the tasks: say --app module:object, or set JOBTRAIL_APP"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from .session import start_session
 from .wakeup import CHANNEL, DEAD, Datagrams, folder_of
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class PostgresBeats:
     """Keeps one connection, and makes a new one after any error: a server that turned read-only keeps that for a session."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
+        self._pooler: bool | None = arguments.pop("pooler", None)
         self._arguments = arguments
         self._connection: Any = None
 
@@ -150,7 +152,9 @@ class PostgresBeats:
         if self._connection is None:
             import psycopg  # a child that beats on SQLite does not load it
 
-            self._connection = psycopg.connect(autocommit=True, **self._arguments)
+            # Nothing is prepared: a statement every few seconds does not need it, and a pooler does not allow it.
+            self._connection = psycopg.connect(autocommit=True, prepare_threshold=None, **self._arguments)
+            start_session(self._connection, self._pooler)
         cursor = self._connection.execute(_postgres(statement), values)
         return list(cursor.fetchall()) if cursor.description is not None else []
 

@@ -15,10 +15,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from jobtrail.errors import InvalidOption, StoreUnavailable
+from jobtrail.messages import Message
 
 from .clock import DatabaseClock
 from .dialects import dialect_of
 from .failures import failure_of, translated
+from .session import POOLER_ERRORS, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +31,14 @@ if TYPE_CHECKING:
 
 SQLITE_BUSY_SECONDS = 10.0
 POSTGRES_CONNECT_SECONDS = 5
-_POSTGRES_ARGUMENTS = {"connect_timeout": POSTGRES_CONNECT_SECONDS, "application_name": "jobtrail"}
+_POSTGRES_ARGUMENTS = {
+    "connect_timeout": POSTGRES_CONNECT_SECONDS,
+    "application_name": "jobtrail",
+    "client_encoding": "UTF8",
+}
 READERS = 5
 READ_ONLY = "25006"  # PostgreSQL: read_only_sql_transaction
+_BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -41,12 +48,22 @@ class Database:
 
     All connections are in autocommit: reads see one statement at a time, writes go through the `Writer`,
     which says BEGIN and COMMIT itself. After a fork the child starts with connections of its own.
+
+    Args:
+        url: the address; its parameter ``pooler`` does the same as the argument.
+        clock: an object with ``now()``, for tests.
+        pooler: whether a pooler in transaction mode is between; None to find out at each connection.
+
+    Attributes:
+        pooled: whether sessions are shared with other clients, by a pooler; None before the first connection.
     """
 
-    def __init__(self, url: str, *, clock: Any = None) -> None:
-        self.url = normalise(url)
+    def __init__(self, url: str, *, clock: Any = None, pooler: bool | None = None) -> None:
+        self.url, said = _without_pooler(normalise(url))
+        self.pooler = said if pooler is None else pooler
         self.dialect = dialect_of(self.url.get_backend_name())
-        self.engine = _engine(self.url)
+        self.pooled: bool | None = False if self.is_sqlite else self.pooler
+        self.engine = self._make_engine()
         self.measured = DatabaseClock()
         self.clock = clock or self.measured
         self._read_clock_at = float("-inf")
@@ -64,11 +81,41 @@ class Database:
         """The file of a SQLite database."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
 
+    def _make_engine(self) -> Engine:
+        options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_size": READERS, "max_overflow": 10}
+        if self.is_sqlite:
+            options["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
+        else:
+            options["connect_args"] = dict(_POSTGRES_ARGUMENTS)
+            options["pool_pre_ping"] = True
+        try:
+            engine = create_engine(self.url, **options)
+        except (NoSuchModuleError, ModuleNotFoundError) as error:
+            message = "PostgreSQL needs the driver psycopg: install jobtrail[postgres]"
+            raise InvalidOption(message) from error
+        if self.is_sqlite:
+            event.listen(engine, "connect", _prepare_sqlite)
+        else:
+            event.listen(engine, "connect", self._start_session)
+            event.listen(engine, "handle_error", self._leave_session)
+        return engine
+
+    def _start_session(self, driver: Any, _record: object) -> None:
+        self.pooled = start_session(driver, self.pooler)
+
+    def _leave_session(self, context: Any) -> None:
+        """Drop a session on a server that lost its right to write, which it keeps for ever, and one that a pooler shares."""
+        code = getattr(context.original_exception, "sqlstate", None)
+        if code in POOLER_ERRORS:
+            self.pooler = True
+        if code == READ_ONLY or code in POOLER_ERRORS:
+            context.is_disconnect = True
+
     def driver_arguments(self) -> dict[str, Any]:
-        """What PostgreSQL's driver is given to connect, for a process that does not load SQLAlchemy; JSON."""
+        """What PostgreSQL's driver is given to connect, and ``pooler``, for a process that does not load SQLAlchemy; JSON."""
         _, arguments = self.engine.dialect.create_connect_args(self.url)
         plain = {name: value for name, value in arguments.items() if isinstance(value, str | int)}
-        return {**plain, **_POSTGRES_ARGUMENTS}
+        return {**plain, **_POSTGRES_ARGUMENTS, "pooler": self.pooler}
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[Connection]:
@@ -182,23 +229,14 @@ def normalise(url: str) -> URL:
     return parsed.set(drivername="sqlite+pysqlite")
 
 
-def _engine(url: URL) -> Engine:
-    options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_size": READERS, "max_overflow": 10}
-    if url.get_backend_name() == "sqlite":
-        options["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
-    else:
-        options["connect_args"] = dict(_POSTGRES_ARGUMENTS)
-        options["pool_pre_ping"] = True
-    try:
-        engine = create_engine(url, **options)
-    except (NoSuchModuleError, ModuleNotFoundError) as error:
-        message = "PostgreSQL needs the driver psycopg: install jobtrail[postgres]"
-        raise InvalidOption(message) from error
-    if url.get_backend_name() == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-    else:
-        event.listen(engine, "handle_error", _leave_read_only_server)
-    return engine
+def _without_pooler(url: URL) -> tuple[URL, bool | None]:
+    """The address without its parameter ``pooler``, which the driver does not know, and what it says."""
+    said = url.query.get("pooler")
+    if said is None:
+        return url, None
+    if said not in _BOOLEANS:
+        raise InvalidOption(Message("database.bad-pooler", value=repr(said)))
+    return url.difference_update_query(["pooler"]), _BOOLEANS[said]
 
 
 def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
@@ -213,12 +251,6 @@ def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
             time.sleep(0.02)
         else:
             return
-
-
-def _leave_read_only_server(context: Any) -> None:
-    """A session on a server that lost its right to write keeps that for ever: it is dropped, like a broken one."""
-    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
-        context.is_disconnect = True
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -277,7 +277,7 @@ class Postgresql:
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
-    begin = "BEGIN"
+    begin = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever the server's default is
 
     def __init__(self) -> None:
         self._statements: dict[tuple[Any, ...], str] = {}

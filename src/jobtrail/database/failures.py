@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import DBAPIError
 
 from jobtrail.errors import DuplicateRow, StoreError, StoreUnavailable, ValueNotStorable
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,9 @@ class DriverFailure:
         if self.code.startswith("SQLITE_") or self.code == "SQLITE":
             return self.meaning is Meaning.AWAY
         ended = (
-            self.code[:2] in {"08", "28"} or self.code[:3] == "57P" or self.code in {"25P03", "25P04", "25006", "40003"}
+            self.code[:2] in {"08", "28"}
+            or self.code[:3] == "57P"
+            or self.code in {"25P03", "25P04", "25006", "26000", "40003", "42P05"}
         )
         return ended or (self.meaning is Meaning.AWAY and not self.code)
 
@@ -60,11 +63,13 @@ POSTGRESQL: Mapping[str, Meaning] = {
     "25P02": Meaning.BUG,  # a statement after a failed one
     "25P03": Meaning.AWAY,  # idle_in_transaction_session_timeout
     "25P04": Meaning.AWAY,  # transaction_timeout
+    "26000": Meaning.AWAY,  # a prepared statement is missing: a pooler gave its session to somebody else
     "28": Meaning.AWAY,  # the login is refused
     "3D000": Meaning.AWAY,  # there is no such database
     "40": Meaning.LOCKED,  # serialization failure, deadlock
     "40003": Meaning.AWAY,  # statement_completion_unknown
     "42": Meaning.BUG,  # syntax, an unknown column
+    "42P05": Meaning.AWAY,  # a prepared statement exists: a pooler gave us somebody's session
     "42501": Meaning.AWAY,  # insufficient_privilege: an administrator can mend it
     "42P01": Meaning.AWAY,  # undefined_table: not migrated yet, or another search_path
     "3F000": Meaning.AWAY,  # undefined schema: another search_path
@@ -102,6 +107,7 @@ SQLITE: Mapping[str, Meaning] = {
     "SQLITE_SCHEMA": Meaning.AWAY,
     "SQLITE_TOOBIG": Meaning.VALUE,
 }
+_NO_OPTIONS = "unsupported startup parameter"  # pgbouncer's words; it has no SQLSTATE for them
 _NO_TABLE = "no such table"  # SQLITE_ERROR: the file is new, or another one lies in its place
 
 
@@ -168,6 +174,8 @@ def _away(failure: DriverFailure, where: str) -> str:
     sentence = _SENTENCES.get(failure.code)
     if sentence is None:
         sentence = "{where} cannot be reached: {text}" if not failure.code else "{where} is not available: {text}"
+    if _NO_OPTIONS in failure.text:
+        return str(Message("database.pooler-refuses-options", where=where, error=failure.text))
     if _NO_TABLE in failure.text:
         sentence = "{where} lacks a table ({text}); run 'jobtrail migrate', or check whether another file lies in its place"
     return sentence.format(where=where, text=failure.text)

@@ -58,7 +58,7 @@ def _sqlite(conn: Connection, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _postgres(conn: Connection, seconds: float) -> Iterator[None]:
-    conn.exec_driver_sql("BEGIN READ ONLY")
+    conn.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         conn.exec_driver_sql(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
         yield

@@ -1,6 +1,7 @@
 """Waking workers after a commit: a hint, never the truth, which is found by polling.
 
-In this process a callback; on PostgreSQL NOTIFY and LISTEN; on SQLite a datagram socket for each listener
+In this process a callback; on PostgreSQL NOTIFY and LISTEN, which needs a session of its own, so that behind a pooler
+only a direct address (the setting ``notify_url``) is listened on; on SQLite a datagram socket for each listener
 in a folder beside the database file, because polling the file or watching it is slower or too early.
 """
 
@@ -37,8 +38,9 @@ class Listener(Protocol):
 class Wake:
     """What a process does after commits that made work due."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, listens_on: Database | None = None) -> None:
         self._database = database
+        self._listens_on = listens_on or database
         self._callbacks: list[Callback] = []
         self._said = threading.local()
         self._sender: Datagrams | None = None
@@ -84,7 +86,11 @@ class Wake:
         """A listener for what other processes say."""
         if self._database.is_sqlite:
             return _DatagramListener(_folder(self._database), callback)
-        return _NotifyListener(self._database, callback)
+        return _NotifyListener(self._listens_on, callback)
+
+    def close(self) -> None:
+        """Close what the listeners used."""
+        self._listens_on.close()
 
 
 def _words(text: str) -> Words:
@@ -176,7 +182,7 @@ class _DatagramListener:
 
 
 class _NotifyListener:
-    """LISTEN on a connection of its own; an outage is waited out, since polling goes on anyway."""
+    """LISTEN on a connection of its own; an outage is waited out, since polling goes on anyway. Not behind a pooler."""
 
     def __init__(self, database: Database, callback: Callback) -> None:
         self._database = database
@@ -189,12 +195,26 @@ class _NotifyListener:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self._listen()
+                if not self._listen():
+                    self._say_that_it_polls()
+                    return
             except Exception:
                 self._stopping.wait(1.0)
 
-    def _listen(self) -> None:
+    def _say_that_it_polls(self) -> None:
+        # The beat child loads this module, and neither of these.
+        import logging
+
+        from jobtrail.messages import Message
+
+        message = Message("database.polls-behind-pooler", where=self._database.where)
+        logging.getLogger("jobtrail.store").info("%s", message)
+
+    def _listen(self) -> bool:
+        """Listen until stopped; False behind a pooler, where nothing would be heard."""
         with contextlib.closing(self._database.engine.raw_connection()) as pooled:
+            if self._database.pooled:
+                return False
             pooled.detach()
             driver: Any = pooled.dbapi_connection
             driver.execute(f"LISTEN {CHANNEL}")
@@ -203,6 +223,7 @@ class _NotifyListener:
                 heard = [note.payload for note in driver.notifies(timeout=0.5, stop_after=1)]
                 if heard:
                     self._callback(_words(",".join(heard)))
+        return True
 
     def stop(self) -> None:
         self._stopping.set()

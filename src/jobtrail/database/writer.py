@@ -231,7 +231,7 @@ class Writer:
             answers = _run(conn, group)
             self._check_file()
             return answers
-        conn.exec_driver_sql(self.database.dialect.begin)
+        conn.exec_driver_sql(self._begin())
         try:
             results = _run(conn, group)
         except BaseException:
@@ -250,9 +250,15 @@ class Writer:
             self._drop_connection()
             raise
 
-    @staticmethod
-    def _is_alone(group: list[Request]) -> bool:
-        return len(group) == 1 and (group[0].shape is not None or group[0].one_statement)
+    def _begin(self) -> str:
+        """The beginning of a transaction; behind a pooler the limits of a session are set for each of them."""
+        begin = self.database.dialect.begin
+        return f"{begin}; {_limits('SET LOCAL')}" if self.database.pooled else begin
+
+    def _is_alone(self, group: list[Request]) -> bool:
+        """Tell whether a group is one statement, which needs no transaction around it."""
+        one = len(group) == 1 and (group[0].shape is not None or group[0].one_statement)
+        return one and not self.database.pooled
 
     def _rollback(self, conn: Connection) -> None:
         try:
@@ -317,10 +323,11 @@ class Writer:
 
     def _on_side_connection(self, request: Request) -> Any:
         with self.database.engine.connect() as conn:
-            conn.exec_driver_sql(self.database.dialect.begin)
+            begin = self.database.dialect.begin
+            if not self.database.is_sqlite:
+                begin = f"{begin}; SET LOCAL lock_timeout = '{SIDE_LOCK_TIMEOUT}'"
+            conn.exec_driver_sql(begin)
             try:
-                if not self.database.is_sqlite:
-                    conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{SIDE_LOCK_TIMEOUT}'")
                 (result,) = _run(conn, [request])
             except BaseException:
                 with contextlib.suppress(Exception):
@@ -343,11 +350,8 @@ class Writer:
             self._drop_connection()  # it broke where errors are of no consequence: in a word after a commit
         if self._conn is None:
             conn = self.database.own_connection()
-            if not self.database.is_sqlite:
-                # A process that is stopped in the middle of a write must not hold others up for ever.
-                conn.exec_driver_sql(
-                    f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET idle_in_transaction_session_timeout = '{ABANDONED}'"
-                )
+            if not self.database.is_sqlite and not self.database.pooled:
+                conn.exec_driver_sql(_limits("SET"))
             self._conn = conn
         self.database.sync_clock(self._conn)
         return self._conn
@@ -392,6 +396,11 @@ def _run(conn: Connection, group: list[Request]) -> list[Any]:
     for requests in alike.values():
         requests[0].operation(conn, [request.payload for request in requests])
     return [None if request.shape is not None else request.operation(conn) for request in group]
+
+
+def _limits(set_: str) -> str:
+    """A process that is stopped in the middle of a write must not hold others up for ever."""
+    return f"{set_} lock_timeout = '{LOCK_TIMEOUT}'; {set_} idle_in_transaction_session_timeout = '{ABANDONED}'"
 
 
 def _key(request: Request) -> str:

@@ -26,9 +26,11 @@ T = TypeVar("T")
 class Store:
     """One store for one application object; the functions of the modules beside take its connections."""
 
-    def __init__(self, url: str, *, clock: Any = None) -> None:
-        self.database = Database(url, clock=clock)
-        self.wake = Wake(self.database)
+    def __init__(
+        self, url: str, *, clock: Any = None, pooler: bool | None = None, notify_url: str | None = None
+    ) -> None:
+        self.database = Database(url, clock=clock, pooler=pooler)
+        self.wake = Wake(self.database, listens_on=Database(notify_url) if notify_url else None)
         self.writer = Writer(self.database, after_commit=self.wake.after_commit)
 
     @property
@@ -106,4 +108,5 @@ class Store:
     def close(self) -> None:
         """Write what is queued, then close all connections."""
         self.writer.close()
+        self.wake.close()
         self.database.close()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.session import Session
-from jobtrail.messages import render
+from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +88,8 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
     except StoreError as error:
         yield Finding("database", BAD, str(error), "see that it runs, and that --database (or JOBTRAIL_URL) names it")
         return
+    if not jobs.store.database.is_sqlite:
+        yield _session(jobs)
     schema = _schema(jobs)
     yield schema
     if schema.state == BAD:
@@ -139,6 +141,17 @@ def _reach(jobs: JobTrail) -> Finding:
     kind = "SQLite" if jobs.store.database.is_sqlite else "PostgreSQL"
     where = address(jobs.store.database.url)
     return Finding("database", GOOD, f"{kind} {version} at {where}, answers in {took:.0f} ms")
+
+
+def _session(jobs: JobTrail) -> Finding:
+    """How PostgreSQL is reached: directly, or through a pooler."""
+    if not jobs.store.database.pooled:
+        told = Message("database.session-direct")
+    elif jobs.settings.notify_url:
+        told = Message("database.session-pooled-listens")
+    else:
+        told = Message("database.session-pooled-polls", seconds=f"{jobs.settings.poll_interval:g}")
+    return Finding("connection", GOOD, render(told))
 
 
 def _schema(jobs: JobTrail) -> Finding:

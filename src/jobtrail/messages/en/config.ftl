@@ -23,3 +23,4 @@ unknown-task = { $path }: no registered task has the name "{ $name }"
 renamed-task = { $path }: the task "{ $name }" is now called "{ $task }"
 named-by-variable = { $variable } names { $path }
 named-by-argument = config names { $path }
+setting-not-address = the setting { $name } must be the address of a PostgreSQL database, or None

@@ -23,3 +23,4 @@ unknown-task = { $path }: задачи с именем "{ $name }" нет
 renamed-task = { $path }: задача "{ $name }" теперь называется "{ $task }"
 named-by-variable = { $variable } указывает на { $path }
 named-by-argument = config указывает на { $path }
+setting-not-address = настройка { $name } должна быть адресом базы PostgreSQL или None
