@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import MISSING, fields
-from pathlib import Path
 
 import pytest
 
@@ -20,12 +19,11 @@ from jobtrail.commands.using import Using
 from jobtrail.config import Settings
 from jobtrail.job.task import Task
 from jobtrail.job.worker_loss import Lost
+from jobtrail.messages import codes
 from jobtrail.schedules.backfill import backfill
 from jobtrail.schedules.definition import DEFAULTS
 from jobtrail.store.retention import Retention
 from jobtrail.store.submissions import Rules
-
-SOURCES = Path(__file__).parents[1] / "src/jobtrail"
 
 
 def parameter(function, name):
@@ -80,7 +78,8 @@ def test_options_of_the_command_name_the_defaults_of_a_schedule():
     written = {}
     for option in vars(schedule_options).values():
         for shown in getattr(option, "__metadata__", ()):
-            found = re.search(r"(\w+) \(default\)", shown.help or "")
+            told = codes().get(shown.help or "", "")
+            found = re.search(r"(\w+) \(default\)", told)
             if found is None:
                 continue
             word = f"{shown.param_decls or shown.default}".strip("(),'").removeprefix("--").replace("-", "_")
@@ -91,9 +90,6 @@ def test_options_of_the_command_name_the_defaults_of_a_schedule():
 
 def test_no_help_text_repeats_the_number_of_a_setting():
     """The application, a file or a variable may set it otherwise: the help names the setting."""
-    found = [
-        f"{path.relative_to(SOURCES)}: {number}"
-        for path in (SOURCES / "cli").rglob("*.py")
-        for number in re.findall(r"\(default \d[^)]*\)", path.read_text("utf-8"))
-    ]
-    assert found == []
+    texts = {code: text for code, text in codes().items() if code.startswith("help.")}
+    assert len(texts) > 100
+    assert [code for code, text in texts.items() if re.search(r"\(default:? \d", text)] == []

@@ -70,7 +70,7 @@ def source() -> tuple[set[str], list[tuple[str, str, set[str]]]]:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
-                and node.func.id == "Message"
+                and node.func.id in {"Message", "tr"}
                 and node.args
             ):
                 given = {one.arg or "**" for one in node.keywords}

@@ -174,7 +174,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[
     (asked,) = json.loads(jobtrail("list", "source:files/registry", "file:registry-1.csv", "--json", **there).stdout)["jobs"]
     told = jobtrail("questions", "--job", asked["id"], **there)
     assert "person:administrator" in told.stdout, told.stderr
-    assert jobtrail("questions", **there).stdout == "nothing waits for an answer\n"
+    assert jobtrail("questions", **there).stdout == "no question waits for an answer\n"
 
 
 def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path, small_data: Path) -> None:

@@ -35,7 +35,7 @@ def test_migrate(jt: Command, url: str) -> None:
     assert jt("migrate", "--sql", "--json").json["sql"]
     assert jt("migrate", "--json").json["migrated"] is True
     assert jt("migrate", "--json").json["migrated"] is False
-    assert "nothing was to do" in jt("migrate", "--database", url).out
+    assert "there was nothing to do" in jt("migrate", "--database", url).out
 
 
 def test_prune(jt: Command, submitted: Make, ran: Make) -> None:
@@ -164,7 +164,7 @@ def test_a_database_alone_is_enough_to_look(jt: Command, submitted: Make, bare: 
         ("shop", "not of the form module:object"),
         ("no_such_module:jobs", "there is no module 'no_such_module'"),
         ("shop:nothing", "the module 'shop' has no 'nothing'"),
-        ("shop:number", "is a int, not a JobTrail"),
+        ("shop:number", "is of type int, not a JobTrail"),
         ("shop:broken", "calling 'shop:broken' failed: LookupError: no such tenant"),
         ("bad_import:jobs", "there is no module 'no_such_thing', which 'bad_import' imports"),
         ("bad_syntax:jobs", "importing 'bad_syntax' failed: SyntaxError"),

@@ -224,4 +224,4 @@ def test_a_narrow_terminal_keeps_ids_whole(jt: Command, ran: Make, monkeypatch: 
 def test_no_word_gives_help(bare: Command) -> None:
     answer = bare()
     assert answer.code == 0
-    assert "Steering:" in answer.out
+    assert "Change:" in answer.out

@@ -56,7 +56,7 @@ def answer_of(jt: Command, job_id: str) -> object:
 
 def test_open_questions_by_deadline(jt: Command, submitted: Make, ran: Make) -> None:
     jt("migrate")
-    assert jt("questions").out == "nothing waits for an answer\n"
+    assert jt("questions").out == "no question waits for an answer\n"
     later, never = submitted("pick", "--source", "a", "--period", "2013-02"), submitted("columns", "--source", "b")
     soon = ran("choose")
     told = jt("questions")
@@ -154,8 +154,8 @@ def test_a_wrong_answer_is_told_by_field_and_leaves_it_open(jt: Command, ran: Ma
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("--with", "{"), 2, "--with is no JSON"),
-        (("--with", '{"skip": NaN}'), 2, "NaN is no JSON"),
+        (("--with", "{"), 2, "--with is not JSON"),
+        (("--with", '{"skip": NaN}'), 2, "NaN is not JSON"),
         (("--with", '{"column": "a"}', "--question", "other"), 1, "has asked nothing called 'other'"),
         ((), 2, "there is no terminal to ask at; give the answer, such as --with '{\"column\": \"…\"}'"),
     ],
@@ -275,7 +275,7 @@ def test_at_a_real_terminal(jt: Command, ran: Make, url: str) -> None:
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     seen = ""
-    for wait_for, line in (("colour (1 red, 2 blue): ", "blue\n"), ("Answer so? [Y/n]: ", "\n"), ("pending", "")):
+    for wait_for, line in (("colour (1 red, 2 blue): ", "blue\n"), ("Send this answer? [Y/n]: ", "\n"), ("pending", "")):
         seen = read_until(ours, seen, wait_for)
         os.write(ours, line.encode())
     assert process.wait(timeout=20) == 0

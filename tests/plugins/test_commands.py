@@ -78,9 +78,9 @@ def test_they_have_help_and_usage_errors_like_all_others(jt):
     assert "--limit" in told
     assert "--database URL" in told
     assert "as-json" not in told
-    assert "Missing argument 'country'" in jt("weather", "stations", code=2)
-    assert "No such command 'station'. Did you mean 'stations'?" in jt("weather", "station", code=2)
-    assert "No such command 'wether'" in jt("wether", code=2)
+    assert "country is missing" in jt("weather", "stations", code=2)
+    assert "there is no command 'station'; did you mean stations?" in jt("weather", "station", code=2)
+    assert "there is no command 'wether'" in jt("wether", code=2)
 
 
 def test_an_installed_plugin_s_commands_need_no_application(jt, monkeypatch):
@@ -90,7 +90,7 @@ def test_an_installed_plugin_s_commands_need_no_application(jt, monkeypatch):
 
 
 def test_what_brings_no_commands_says_so_and_a_command_of_ours_is_never_taken(jt):
-    assert "the plug-in 'shy' brings no commands" in jt("shy", code=2)
+    assert "the plug-in 'shy' has no commands" in jt("shy", code=2)
     jt("migrate")
     assert jt("list").startswith("no jobs")
     assert "'list' is a command of jobtrail, so those of the plug-in cannot be called" in jt("doctor")

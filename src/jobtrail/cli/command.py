@@ -1,4 +1,4 @@
-"""How a command is registered: the options that all of them take, panels and groups."""
+"""Registers commands: the options that all of them take, panels and groups."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .help import Command, Group
 from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-LOOKING, STEERING, WORKING, KEEPING = "Looking", "Steering", "Working", "Keeping"
-_WHERE = "Where the jobs are"
 
 
 def _print_version(wanted: bool) -> None:
@@ -27,18 +26,16 @@ def _print_version(wanted: bool) -> None:
 
 AppOption = Annotated[
     str | None,
-    typer.Option("--app", metavar="MODULE:OBJECT", help="The JobTrail, or a function that returns it [JOBTRAIL_APP].",
-                 rich_help_panel=_WHERE),
-]  # fmt: skip
+    typer.Option("--app", metavar="MODULE:OBJECT", help="help.app"),
+]
 DatabaseOption = Annotated[
     str | None,
-    typer.Option("--database", metavar="URL", help="sqlite:///jobs.db or postgresql://… [JOBTRAIL_URL].",
-                 rich_help_panel=_WHERE),
-]  # fmt: skip
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_WHERE)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+    typer.Option("--database", metavar="URL", help="help.database"),
+]
+DebugOption = Annotated[bool, typer.Option("--debug", help="help.debug")]
+JsonOption = Annotated[bool, typer.Option("--json", help="help.json")]
 VersionOption = Annotated[
-    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    bool, typer.Option("--version", help="help.version", callback=_print_version, is_eager=True)
 ]
 
 _SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database": (DatabaseOption, None),
@@ -46,14 +43,23 @@ _SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database":
 
 
 def command_group(
-    cli: typer.Typer, name: str, panel: str, about: str, commands: Mapping[str, Callable[..., int | None]]
+    cli: typer.Typer, name: str, panel: str, about: str, commands: Mapping[str, tuple[Callable[..., int | None], str]]
 ) -> None:
-    """Register several commands under one name; without one of them it is the first, which needs no arguments."""
+    """Register several commands under one name. The first, which needs no arguments, is also called by the name alone.
+
+    Args:
+        cli: The program.
+        name: The name of the group.
+        panel: The section of the program's help.
+        about: The code of the group's help.
+        commands: The function and the code of the help for each command.
+
+    """
     group = typer.Typer(
-        name=name, invoke_without_command=True, rich_markup_mode=None, help=about,
+        name=name, cls=Group, invoke_without_command=True, rich_markup_mode=None, help=about,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
-    alone = next(iter(commands.values()))
+    alone, _ = next(iter(commands.values()))
 
     def without_command(
         ctx: typer.Context,
@@ -70,13 +76,23 @@ def command_group(
             alone(session)
 
     group.callback(help=about)(without_command)
-    for word, function in commands.items():
-        command(group, word, panel)(function)
+    for word, (function, told) in commands.items():
+        command(group, word, panel, told)(function)
     cli.add_typer(group, rich_help_panel=panel)
 
 
-def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., int | None]], None]:
-    """Register a function that takes a `Session` first; the options that all commands share are added to its own."""
+def command(
+    cli: typer.Typer, name: str, panel: str, about: str | None = None
+) -> Callable[[Callable[..., int | None]], None]:
+    """Register a function that takes a `Session` first; the options that all commands share are added to its own.
+
+    Args:
+        cli: The program or a group.
+        name: The name of the command.
+        panel: The section of the program's help.
+        about: The code of its help; by default the docstring of the function is the help.
+
+    """
 
     def register(function: Callable[..., int | None]) -> None:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -99,6 +115,6 @@ def command(cli: typer.Typer, name: str, panel: str) -> Callable[[Callable[..., 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
         del run.__wrapped__
-        cli.command(name, rich_help_panel=panel)(run)
+        cli.command(name, cls=Command, help=about, rich_help_panel=panel)(run)
 
     return register

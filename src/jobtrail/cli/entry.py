@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobtrail.messages import from_environment, render, use_language
+from jobtrail.messages import from_environment, render, tr, use_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
-SERVICES = frozenset({"serve", "worker"})  # what they write is a log, which is English
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     _make_printable()
-    with use_language("en" if words[0] in SERVICES else from_environment()):
+    with use_language(from_environment()):
         return _main(words)
 
 
@@ -32,12 +31,12 @@ def _main(words: list[str]) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output (head, less) has seen enough.
+        # The reader of our output (head, less) has closed it.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
-        _say("stopped by Ctrl-C")
+        _say(tr("cli.stopped-by-ctrl-c"))
         return STOPPED
     except Exception as error:
         return _explain(error, debug="--debug" in words)
@@ -72,23 +71,18 @@ def _explain(error: Exception, *, debug: bool) -> int:
 
 
 def _understand(error: Exception) -> tuple[int, str]:
-    if hasattr(error, "format_message"):  # every error of the command line's own grammar
-        ctx = getattr(error, "ctx", None)
-        hint = f" (see '{ctx.command_path} --help')" if ctx is not None else ""
-        return USAGE, f"{_one_line(error.format_message()).rstrip('.')}{hint}"
+    if hasattr(error, "format_message"):  # an error of the command line's own grammar
+        from .help import sentence_of
+
+        return USAGE, _one_line(sentence_of(error))
     from jobtrail.errors import JobTrailError, UsageError
 
-    if isinstance(error, UsageError):
-        return USAGE, _one_line(render(error))
     if isinstance(error, JobTrailError):
-        return FAILED, _one_line(render(error))
+        return USAGE if isinstance(error, UsageError) else FAILED, _one_line(render(error))
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         return FAILED, _one_line(f"{name}{error.strerror}")
-    return (
-        FAILED,
-        f"unexpected {type(error).__name__}: {_one_line(str(error))[:500]} (run with --debug for the traceback)",
-    )
+    return FAILED, tr("cli.unexpected", type=type(error).__name__, error=_one_line(str(error))[:500])
 
 
 def _one_line(text: str) -> str:

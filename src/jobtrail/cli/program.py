@@ -5,32 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from .command import KEEPING, LOOKING, STEERING, WORKING, AppOption, DatabaseOption, DebugOption, VersionOption
+from jobtrail.messages import tr
+
+from .command import AppOption, DatabaseOption, DebugOption, VersionOption
+from .help import PANELS, Group, write_commands
 from .session import Session
 
 
-class Grouped(TyperGroup):
-    """Plain help that lists the commands by what they are for."""
+class Program(Group):
+    """The program: its help lists the commands by their purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each panel, and one with the names of plug-ins, of which none is loaded for that."""
+        """Write a section for each panel, and one with the names of plug-ins, which are not loaded for that."""
         from .operate.plugins import installed_names
 
         shown = [one for name in self.list_commands(ctx) if (one := self.get_command(ctx, name)) is not None]
         width = max(len(one.name or "") for one in shown)
-        for panel in (LOOKING, STEERING, WORKING, KEEPING):
+        for panel in PANELS:
             rows = [one for one in shown if getattr(one, "rich_help_panel", None) == panel]
-            with formatter.section(panel):
-                formatter.write_dl([((one.name or "").ljust(width), one.get_short_help_str(200)) for one in rows])
+            write_commands(formatter, tr("cli.panel", name=panel), rows, width)
         names = installed_names(one.name or "" for one in shown)
         if names:
-            with formatter.section("Plug-ins"):
-                formatter.write_dl([(name.ljust(width), "Its commands.") for name in names])
+            with formatter.section(tr("cli.panel", name="plug_ins")):
+                formatter.write_dl([(name.ljust(width), tr("cli.its-commands")) for name in names])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command of ours, else the commands of the plug-in of this name."""
+        """Return a command of jobtrail, else the commands of the plug-in of this name."""
         from .operate.plugins import group_of
 
         own = super().get_command(ctx, cmd_name)
@@ -44,17 +45,17 @@ def program() -> typer.Typer:
 
     cli = typer.Typer(
         name="jobtrail",
-        cls=Grouped,
+        cls=Program,
         rich_markup_mode=None,  # boxes would double the time that help takes
-        help="Run, track and recover background work: look at jobs, steer them, keep the record.",
+        help="help.jobtrail",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    looking = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
-    for part in (*looking, submit, actions, backfill, worker, serve, maintenance, demo):
+    reading = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
+    for part in (*reading, submit, actions, backfill, worker, serve, maintenance, demo):
         part.add_to(cli)
     return cli
 

@@ -1,4 +1,4 @@
-"""What every command is given: where the jobs are, how to print, and the application once it is loaded."""
+"""What every command receives: where the jobs are, how to print, and the application once it is loaded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import Message, current_language
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
     from jobtrail import JobTrail
 
-WIDE = 1000  # columns where no terminal sets a limit: nothing is cut for a file or a pipe
+WIDE = 1000  # columns of a file or a pipe: nothing is cut there
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Session:
     database: str | None = None
     as_json: bool = False
     command_names: frozenset[str] = frozenset()  # of the program's own commands
+    language: str = field(default_factory=current_language)  # of the person at the terminal
     _opened: JobTrail | None = None
     _named_config: bool = False
     _consoles: dict[str, Console] = field(default_factory=dict)
@@ -40,7 +43,7 @@ class Session:
 
     @property
     def errors(self) -> Console:
-        """Standard error, for what is not the answer."""
+        """Standard error, for everything but the answer."""
         return self._console("err")
 
     def _console(self, name: str) -> Console:
@@ -53,14 +56,14 @@ class Session:
         return self._consoles[name]
 
     def say(self, *parts: str | Text | tuple[str, str]) -> None:
-        """One line for people; a pair is a text and its style. Nothing with ``--json``."""
+        """Print a line for people; a pair is a text and its style. Prints nothing with ``--json``."""
         from rich.text import Text
 
         if not self.as_json:
             self.console.print(Text.assemble(*parts), soft_wrap=True)
 
     def hint(self, *parts: str | Text | tuple[str, str]) -> None:
-        """One line beside the answer, on standard error."""
+        """Print a line on standard error."""
         from rich.text import Text
 
         self.errors.print(Text.assemble(*parts), soft_wrap=True)
@@ -69,7 +72,7 @@ class Session:
         """Print the answer for programs: one line of plain ASCII, so that it can be printed anywhere.
 
         Args:
-            value: what JSON can hold, or the model that a query returned: it is printed as the API answers it.
+            value: A JSON value, or the model that a query returned: it is printed as the API returns it.
         """
         if hasattr(value, "model_dump"):
             value = value.model_dump(mode="json")
@@ -78,9 +81,15 @@ class Session:
     # -- the application -----------------------------------------------------------------------------
 
     def open(self, *, tasks: bool = False, creates: bool = False) -> JobTrail:
-        """The application; ``tasks`` where the command needs its functions, ``creates`` where the database may be new.
+        """Return the application, loaded once.
 
-        Raises: UsageError where it is not said, or there is none; NotFound where the database file is missing.
+        Args:
+            tasks: The command needs the task functions, not only the database.
+            creates: The database may not exist yet.
+
+        Raises:
+            UsageError: if no application or database is named, or it cannot be loaded.
+            NotFound: if the database file does not exist.
         """
         if self._opened is None:
             self._opened = self._load(tasks=tasks)
@@ -90,7 +99,7 @@ class Session:
 
     @property
     def has_app(self) -> bool:
-        """Are the tasks known, or only the database?"""
+        """Whether the tasks are known, and not only the database."""
         return bool(self.app or os.environ.get("JOBTRAIL_APP"))
 
     def _load(self, *, tasks: bool) -> JobTrail:
@@ -108,15 +117,13 @@ class Session:
                 jobs.store = jobs.service.store = Store(self.database, pooler=jobs.settings.pooler)
             return jobs
         if tasks:
-            message = "this command needs the tasks: say --app module:object, or set JOBTRAIL_APP"
-            raise UsageError(message)
+            raise UsageError(Message("cli.no-application"))
         if not url and not Path("jobs.db").exists():
-            message = "say where the jobs are: --app module:object or --database URL (or JOBTRAIL_APP, JOBTRAIL_URL)"
-            raise UsageError(message)
+            raise UsageError(Message("cli.no-place"))
         return JobTrail(url)
 
     def _name_config(self) -> None:
-        """A `jobtrail.toml` in the working directory counts for a command, for the program that it loads and for its processes."""
+        """Use a `jobtrail.toml` of the working directory, also for the program that is loaded and its processes."""
         from jobtrail.overrides import FILE, VARIABLE
 
         if VARIABLE not in os.environ and Path(FILE).is_file():
@@ -124,7 +131,7 @@ class Session:
             self._named_config = True
 
     def close(self) -> None:
-        """Close what was opened, and leave the environment as it was."""
+        """Close the application and restore the environment."""
         if self._opened is not None:
             self._opened.close()
         if self._named_config:
@@ -132,30 +139,26 @@ class Session:
 
 
 def load(named: str) -> JobTrail:
-    """The JobTrail that ``module:object`` names; the object may be a function without arguments that returns one.
+    """Return the JobTrail that ``module:object`` names; the object may be a function without arguments that returns one.
 
-    Raises: UsageError, with what is wrong.
+    Raises:
+        UsageError: if there is no such object, or it is not a JobTrail.
     """
     from jobtrail import JobTrail
     from jobtrail.errors import UsageError
 
     module_name, colon, path = named.partition(":")
     if not colon or not module_name or not path:
-        message = f"'{named}' is not of the form module:object, as in myproject.jobs:jobs"
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-module-object", named=named))
     found: Any = _module(module_name)
     for name in path.split("."):
         if not hasattr(found, name):
-            message = f"the module '{module_name}' has no '{path}'"
-            raise UsageError(message)
+            raise UsageError(Message("cli.module-without", module=module_name, name=path))
         found = getattr(found, name)
     if not isinstance(found, JobTrail) and callable(found):
         found = _called(found, named)
     if not isinstance(found, JobTrail):
-        message = (
-            f"'{named}' is a {type(found).__name__}, not a JobTrail (nor a function without arguments that returns one)"
-        )
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-a-jobtrail", named=named, type=type(found).__name__))
     return found
 
 
@@ -168,14 +171,14 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
-        own = name == missing or name.startswith(f"{missing}.")
-        message = f"there is no module '{missing}'" + ("" if own else f", which '{name}' imports")
+        message = Message("cli.no-module", module=missing)
+        if name != missing and not name.startswith(f"{missing}."):
+            message = Message("cli.no-module-for", module=missing, importer=name)
         raise UsageError(message) from error
     except JobTrailError:
         raise
     except (Exception, SystemExit) as error:
-        message = f"importing '{name}' failed: {type(error).__name__}: {error} (run with --debug for the traceback)"
-        raise UsageError(message) from error
+        raise UsageError(Message("cli.import-failed", module=name, type=type(error).__name__, error=error)) from error
 
 
 def _called(factory: Any, named: str) -> Any:
@@ -186,8 +189,7 @@ def _called(factory: Any, named: str) -> Any:
     except JobTrailError:
         raise
     except (Exception, SystemExit) as error:
-        message = f"calling '{named}' failed: {type(error).__name__}: {error} (run with --debug for the traceback)"
-        raise UsageError(message) from error
+        raise UsageError(Message("cli.call-failed", named=named, type=type(error).__name__, error=error)) from error
 
 
 def _check_there(jobs: JobTrail) -> None:
@@ -195,5 +197,4 @@ def _check_there(jobs: JobTrail) -> None:
 
     path = jobs.store.database.path
     if path is not None and not str(path).startswith("file:") and not path.exists():
-        message = f"there is no database file {path}"
-        raise NotFound(message)
+        raise NotFound(Message("cli.no-database-file", path=path))

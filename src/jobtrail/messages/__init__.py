@@ -6,7 +6,7 @@ Everything that jobtrail says to people (errors, reasons, notes, rules of time) 
 
 from .catalogue import LANGUAGES, codes
 from .language import current_language, from_accept_language, from_environment, use_language
-from .message import Message, read, render, stored
+from .message import Message, read, render, stored, tr
 
 __all__ = [
     "LANGUAGES",
@@ -18,5 +18,6 @@ __all__ = [
     "read",
     "render",
     "stored",
+    "tr",
     "use_language",
 ]

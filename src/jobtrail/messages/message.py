@@ -116,6 +116,11 @@ def render(value: Message | BaseException | str, language: str | None = None) ->
     return f"{value.code} ({shown})" if shown else value.code
 
 
+def tr(code: str, /, **params: Any) -> str:
+    """The text of a code in the language of whoever is being answered."""
+    return render(Message(code, **params))
+
+
 def stored(value: Message | BaseException | str) -> str:
     """The form of a message, an error or somebody's own words that a column of type `Sentence` keeps."""
     if isinstance(value, BaseException):

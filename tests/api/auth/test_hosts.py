@@ -305,7 +305,7 @@ def test_tokens_at_the_terminal(run):
     code, made, told = run("token", "create", "--role", "operator", "--name", "ci", "--days", "30")
     assert code == 0
     assert re.fullmatch(r"jt_[\w-]{43}\n", made)
-    assert "shown this once" in told
+    assert "shown only now" in told
     for words in (("create", "--name", "x"), ("create", "--role", "root", "--name", "x"), ("create", "--role", "admin"), ("burn",)):
         assert run("token", *words)[0] == 2
     assert run("token", "revoke", "nobody")[0] == 1

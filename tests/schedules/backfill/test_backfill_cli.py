@@ -154,7 +154,7 @@ def test_cancelled_it_says_what_goes_on(jt, jobs, monkeypatch, tmp_path):
     [
         (("--source", "w/EWR"), "the arguments for the source 'w/EWR' are not known"),
         ((), "no source of 'load' is recorded yet: say which, as sources=[…] (--source)"),
-        (("--with", "{"), "--with is no JSON"),
+        (("--with", "{"), "--with is not JSON"),
         (("--with", "[1]"), "--with must be one JSON object"),
         (("--with", '{"plane": 1}'), "has no argument 'plane'"),
         ((*EWR, "--only", "broken"), "only must be one of missing, failed, partial, all"),

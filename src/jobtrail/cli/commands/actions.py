@@ -1,4 +1,4 @@
-"""Steering jobs that are there: rerun, retry, cancel, run-now."""
+"""``jobtrail rerun``, ``retry``, ``cancel`` and ``run-now``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtrail.cli.command import STEERING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr
 
 from .listing import JobId
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
 
 def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
-    command(cli, "rerun", STEERING)(rerun)
-    command(cli, "retry", STEERING)(retry)
-    command(cli, "cancel", STEERING)(cancel)
-    command(cli, "run-now", STEERING)(run_now)
+    command(cli, "rerun", "change", "help.rerun")(rerun)
+    command(cli, "retry", "change", "help.retry")(retry)
+    command(cli, "cancel", "change", "help.cancel")(cancel)
+    command(cli, "run-now", "change", "help.run-now")(run_now)
 
 
 def rerun(
     session: Session,
     job_id: JobId,
-    mode: Annotated[str, typer.Option("--mode", "-m", help="full, failed_items or resume.")] = "full",
-    file: Annotated[Path | None, typer.Option("--file", help="A corrected input file.")] = None,
-    if_active: Annotated[str, typer.Option("--if-active", help="raise or queue.")] = "raise",
+    mode: Annotated[str, typer.Option("--mode", "-m", help="help.rerun-mode")] = "full",
+    file: Annotated[Path | None, typer.Option("--file", help="help.rerun-file")] = None,
+    if_active: Annotated[str, typer.Option("--if-active", help="help.rerun-if-active")] = "raise",
     with_successors: Annotated[
-        bool, typer.Option("--with-successors", help="What was declared to follow the job follows the new one, too.")
+        bool, typer.Option("--with-successors", help="help.rerun-with-successors")
     ] = False,
     actor: ActorOption = None,
     reason: ReasonOption = None,
@@ -48,7 +49,7 @@ def rerun(
         mode, file=str(file) if file else None, if_active=if_active, with_successors=with_successors, reason=reason,
         actor=actor_or_me(actor), submitter=jobs.service.submitter,
     )  # fmt: skip
-    return answer_with(session, jobs, new, f"re-runs …{old.id[-8:]}", wait=wait)
+    return answer_with(session, jobs, new, tr("cli.reruns", job=old.id[-8:]), wait=wait)
 
 
 def retry(
@@ -61,38 +62,36 @@ def retry(
     """One more attempt of the same job."""
     jobs = session.open()
     job = jobs.get(job_id).retry(reason, actor=actor_or_me(actor))
-    return answer_with(session, jobs, job, "is retried", wait=wait)
+    return answer_with(session, jobs, job, tr("cli.is-retried"), wait=wait)
 
 
 def cancel(session: Session, job_id: JobId, actor: ActorOption = None, reason: ReasonOption = None) -> int:
     """End a job that waits, ask one that runs to stop; a second time forces the end."""
     jobs = session.open()
     job = jobs.get(job_id).cancel(reason, actor=actor_or_me(actor))
-    return answer_with(session, jobs, job, _words(job, jobs.tasks.find(job.task)) + _what_goes_on(jobs, job), wait=False)
+    words = _words(job, jobs.tasks.find(job.task))
+    if units := _units_under_way(jobs, job):
+        words = tr("cli.units-go-on", words=words, count=units)
+    return answer_with(session, jobs, job, words, wait=False)
 
 
 def _words(job: Job, task: Task | None) -> str:
     if job.body_running:
-        return f"is {job.status}; its body still runs"
+        return tr("cli.body-still-runs", state=Message("names.state", name=job.status))
     if not job.active:
-        return "is cancelled"
-    if task is not None and not task.stops_cooperatively:
-        return "is asked to stop; it has no way to stop early, so the cancel takes effect when its body ends"
-    return "is asked to stop"
+        return tr("cli.is-cancelled")
+    return tr("cli.is-asked-to-stop" if task is None or task.stops_cooperatively else "cli.is-asked-and-cannot-stop-early")
 
 
-def _what_goes_on(jobs: JobTrail, job: Job) -> str:
-    """What had begun on behalf of a backfill is not ended with it."""
+def _units_under_way(jobs: JobTrail, job: Job) -> int:
+    """How many units of a cancelled backfill have begun: they are not cancelled with it."""
     from jobtrail.schedules.backfill.backfill import TASK, under_way
 
-    number = under_way(jobs.service, job.id) if job.task == TASK else 0
-    if number == 0:
-        return ""
-    return "; the one unit that had begun goes on" if number == 1 else f"; the {number:,} units that had begun go on"
+    return under_way(jobs.service, job.id) if job.task == TASK else 0
 
 
 def run_now(session: Session, job_id: JobId, actor: ActorOption = None) -> int:
     """Do not wait for its time."""
     jobs = session.open()
     job = jobs.get(job_id).run_now(actor=actor_or_me(actor))
-    return answer_with(session, jobs, job, "is due now", wait=False)
+    return answer_with(session, jobs, job, tr("cli.is-due-now"), wait=False)

@@ -1,4 +1,4 @@
-"""``jobtrail backfill``: what the sources of a task lack over a range of periods, shown first and then run."""
+"""``jobtrail backfill``: shows what a task lacks in a range of periods, and submits the jobs for it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import STEERING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
 from jobtrail.commands.job_fields import stored_row
+from jobtrail.messages import Message, render, tr
 
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
@@ -21,38 +22,37 @@ if TYPE_CHECKING:
     from jobtrail.schedules.backfill.backfill import BackfillPlan
 
 SHOWN = 12
-WAYS = {"submit": "submitted", "full": "run again in full", "failed_items": "failed items again", "resume": "resumed"}
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "backfill", STEERING)(backfill)
+    command(cli, "backfill", "change", "help.backfill")(backfill)
 
 
 def backfill(
     session: Session,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
-    first: Annotated[str, typer.Option("--from", metavar="PERIOD", help="The first period, as in 2013-01.")],
-    last: Annotated[str, typer.Option("--to", metavar="PERIOD", help="The last period, itself included.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
+    first: Annotated[str, typer.Option("--from", metavar="PERIOD", help="help.backfill-from")],
+    last: Annotated[str, typer.Option("--to", metavar="PERIOD", help="help.last-period")],
     source: Annotated[
-        list[str] | None, typer.Option("--source", help="A source; may be given again (default: all that are known).")
+        list[str] | None, typer.Option("--source", help="help.backfill-source")
     ] = None,
     step: Annotated[
         str | None,
-        typer.Option("--step", help="year, month, week, day or hour (default: as the units are, else as --from)."),
+        typer.Option("--step", help="help.backfill-step"),
     ] = None,
-    only: Annotated[str, typer.Option("--only", help="missing, failed, partial (or a,b), or all.")] = "missing",
-    parallel: Annotated[int, typer.Option("--parallel", help="How many at a time.")] = 4,
-    order: Annotated[str, typer.Option("--order", help="newest or oldest first.")] = "newest",
+    only: Annotated[str, typer.Option("--only", help="help.backfill-only")] = "missing",
+    parallel: Annotated[int, typer.Option("--parallel", help="help.backfill-parallel")] = 4,
+    order: Annotated[str, typer.Option("--order", help="help.backfill-order")] = "newest",
     mode: Annotated[
         str | None,
-        typer.Option("--mode", help="full, failed_items or resume (default: full after failed, failed_items after partial)."),
+        typer.Option("--mode", help="help.backfill-mode"),
     ] = None,
     args: Annotated[
         str | None,
-        typer.Option("--with", metavar="JSON", help="The arguments of every unit (default: of its source's newest job)."),
+        typer.Option("--with", metavar="JSON", help="help.backfill-with"),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="help.backfill-dry-run")] = False,
     actor: ActorOption = None,
     reason: ReasonOption = None,
     wait: WaitOption = False,
@@ -73,20 +73,20 @@ def backfill(
             session.json(found)
         return 0
     job = jobs.backfill(plan, parallel=parallel, actor=actor_or_me(actor), reason=reason)
-    words = "submitted" if job.created else "is under way already"
+    words = tr("cli.submitted" if job.created else "cli.is-under-way")
     if not session.as_json:
         session.say("")
         return answer_with(session, jobs, job, words, wait=wait)
     return _answer_as_json(session, found.model_dump(mode="json"), job, wait=wait)
 
 
-def _answer_as_json(session: Session, told: dict[str, Any], job: Job, *, wait: bool) -> int:
+def _answer_as_json(session: Session, preview: dict[str, Any], job: Job, *, wait: bool) -> int:
     from jobtrail.cli.input.waiting import GOOD
     from jobtrail.queries.jobs.job_list import StoredJob, job_line
 
     row = stored_row(job.wait() if wait else job.refresh())
     stored = StoredJob(job=job_line(row), created=job.created)
-    session.json(told | stored.model_dump(mode="json"))
+    session.json(preview | stored.model_dump(mode="json"))
     return 0 if not wait or row.status.value in GOOD else 1
 
 
@@ -100,7 +100,7 @@ def _preview(jobs: JobTrail, plan: BackfillPlan) -> BackfillPreview:
 
 
 def show_plan(session: Session, found: BackfillPreview, parallel: int, only: Sequence[str]) -> None:
-    """Print the counts for each source, then the units that are run.
+    """Print the counts of each source, then the units that will run.
 
     Args:
         session: Where to print.
@@ -110,41 +110,40 @@ def show_plan(session: Session, found: BackfillPreview, parallel: int, only: Seq
 
     """
     sources, units = len(found.by_source), sum(found.counts.values())
-    size = f"{_many(sources, 'source')} × {_many(units // sources, found.step)}"
-    session.say((found.task, "bold"), f" {found.first} to {found.last}: {_many(units, 'unit')}, {size}")
+    periods = Message("names.periods", name=found.step, count=units // sources)
+    size = tr("cli.backfill-size", first=found.first, last=found.last, units=units, sources=sources, periods=periods)
+    session.say((found.task, "bold"), f" {size}")
     _show_counts(session, found)
     for source in found.new_sources:
-        session.say((f"nothing of {_named(source)} is recorded yet", "yellow"))
+        new = tr("cli.nothing-without-source") if source is None else tr("cli.nothing-of-source", source=source)
+        session.say((new, "yellow"))
     session.say("")
     if not found.chosen:
-        session.say(("nothing to do", "bold"), f": no unit is {' or '.join(only)}")
+        session.say((tr("cli.nothing-to-do"), "bold"), f": {tr('cli.no-unit-is', only=list(only))}")
         return
-    ways = ", ".join(f"{count:,} {WAYS[way]}" for way, count in found.ways.items())
-    session.say((f"{found.chosen:,} to run", "bold"), f" ({ways}), {found.order} first, {parallel:,} at a time:")
+    ways = ", ".join(tr("cli.way-counted", way=_way(way), count=count) for way, count in found.ways.items())
+    order = Message("cli.newest-first" if found.order == "newest" else "cli.oldest-first")
+    session.say((tr("cli.to-run", count=found.chosen), "bold"), f" {tr('cli.how', ways=ways, order=order, parallel=parallel)}:")
     _show_units(session, found)
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _named(source: str | None) -> str:
-    return "units without a source" if source is None else f"the source '{source}'"
+def _way(way: str | None) -> Message:
+    return Message("cli.way", name=way or "submit")
 
 
 def _show_counts(session: Session, found: BackfillPreview) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.text import clean
+    from jobtrail.cli.rendering.text import clean, number
 
     there = [state for state, count in found.counts.items() if count]
-    table = plain_table("source", *there, "to run", right=(*there, "to run"))
+    table = plain_table("source", *there, "to_run", right=(*there, "to_run"))
     for counts in found.by_source:
         table.add_row(
             Text(clean(counts["source"] or "–")),
-            *(Text(f"{counts[state]:,}" if counts[state] else "", _style(state)) for state in there),
-            Text(f"{counts['chosen']:,}", "bold" if counts["chosen"] else "dim"),
+            *(Text(number(counts[state] or None), _style(state)) for state in there),
+            Text(number(counts["chosen"]), "bold" if counts["chosen"] else "dim"),
         )
     table.show(session.console)
 
@@ -157,17 +156,18 @@ def _show_units(session: Session, found: BackfillPreview) -> None:
 
     shown = found.units[:SHOWN]
     with_job = any(one.job for one in shown)
-    table = plain_table("period", "source", "is", "will be", *(["job"] if with_job else []))
+    table = plain_table("period", "source", "is", "will_be", *(["job"] if with_job else []))
     for one in shown:
+        state = f"{_sign(one.state)} {tr('names.state', name=one.state)}"
         cells = [
-            Text(one.period), Text(clean(one.source or "–")), Text(f"{_sign(one.state)} {one.state}", _style(one.state)),
-            Text(WAYS[one.way or "submit"]), Text(tail(one.job), "dim"),
+            Text(one.period), Text(clean(one.source or "–")), Text(state, _style(one.state)), Text(render(_way(one.way))),
+            Text(tail(one.job), "dim"),
         ]  # fmt: skip
         table.add_row(*cells[: 5 if with_job else 4])
     table.show(session.console)
     rest = found.chosen - SHOWN
     if rest > 0:
-        session.say((f"… and {rest:,} more", "dim"))
+        session.say((tr("cli.and-more", count=rest), "dim"))
 
 
 def _sign(state: str) -> str:

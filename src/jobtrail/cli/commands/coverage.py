@@ -1,4 +1,4 @@
-"""``jobtrail coverage``: which source is loaded for which period, what is missing, what came in only partly."""
+"""``jobtrail coverage``: the state of each source in each period."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,22 +22,22 @@ PAGE = 500  # sources read at once
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "coverage", LOOKING)(show_coverage)
+    command(cli, "coverage", "read", "help.coverage")(show_coverage)
 
 
 def show_coverage(
     session: Session,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
     first: Annotated[
-        str | None, typer.Option("--from", metavar="PERIOD", help="The first period (default: that of the first unit).")
+        str | None, typer.Option("--from", metavar="PERIOD", help="help.coverage-from")
     ] = None,
-    last: Annotated[str | None, typer.Option("--to", metavar="PERIOD", help="The last period, itself included.")] = None,
+    last: Annotated[str | None, typer.Option("--to", metavar="PERIOD", help="help.last-period")] = None,
     zoom: Annotated[
-        str | None, typer.Option("--zoom", help="year, month, week, day or hour (default: as most of the units are).")
+        str | None, typer.Option("--zoom", help="help.coverage-zoom")
     ] = None,
-    source: Annotated[str, typer.Option("--source", help="Sources that begin so.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="Sources in the JSON answer.")] = 100,
-    skip: Annotated[int, typer.Option("--skip", min=0, help="Sources before the first of the JSON answer.")] = 0,
+    source: Annotated[str, typer.Option("--source", help="help.coverage-source")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="help.coverage-limit")] = 100,
+    skip: Annotated[int, typer.Option("--skip", min=0, help="help.coverage-skip")] = 0,
 ) -> None:
     """Sources by periods, gaps included."""
     jobs = session.open()
@@ -57,6 +58,7 @@ def _pages(jobs: JobTrail, task: str, asked: dict[str, str | bool | None]) -> It
 
 def _print(session: Session, jobs: JobTrail, task: str, pages: Iterator[CoverageGrid]) -> None:
     from jobtrail.cli.rendering.coverage_grid import MISSING, SIGNS, print_files, print_grid
+    from jobtrail.cli.rendering.views import counted as counted_as
 
     session.say((task, "bold"))
     counted: Counter[str] = Counter()
@@ -74,7 +76,7 @@ def _print(session: Session, jobs: JobTrail, task: str, pages: Iterator[Coverage
     parts: list[tuple[str, str]] = []
     for state, (sign, style) in SIGNS.items():
         if counted[state]:
-            parts += [(sign, style), (f" {counted[state]:,} {state}   ", "")]
-    session.say(*(parts or [("no units", "dim")]))
+            parts += [(sign, style), (f" {counted_as(counted[state], state)}   ", "")]
+    session.say(*(parts or [(tr("cli.no-units"), "dim")]))
     if more or files.more:
-        session.hint(("not every unit is shown; take a shorter range, a coarser --zoom or fewer sources", "yellow"))
+        session.hint((tr("cli.coverage-cut"), "yellow"))

@@ -1,4 +1,4 @@
-"""Reading commands: list, items, log, tasks."""
+"""``jobtrail list``, ``items``, ``log`` and ``tasks``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,16 +27,16 @@ LOG_RECORDS = 20_000  # records that are read at once
 ALL = 1 << 31
 
 JobId = Annotated[
-    str, typer.Argument(metavar="ID", help="The job's id, or any unique ending of it.", show_default=False)
+    str, typer.Argument(metavar="ID", help="help.id", show_default=False)
 ]
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
-    command(cli, "list", LOOKING)(list_jobs)
-    command(cli, "items", LOOKING)(list_items)
-    command(cli, "log", LOOKING)(show_log)
-    command(cli, "tasks", LOOKING)(list_tasks)
+    command(cli, "list", "read", "help.list")(list_jobs)
+    command(cli, "items", "read", "help.items")(list_items)
+    command(cli, "log", "read", "help.log")(show_log)
+    command(cli, "tasks", "read", "help.tasks")(list_tasks)
 
 
 # -- list --------------------------------------------------------------------------------------------
@@ -46,11 +47,11 @@ def list_jobs(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILTER]…", help='As in: status:failed task:sync source:weather/* after:2d "free text".'
+            metavar="[FILTER]…", help="help.list-filter"
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many to show.")] = 50,
-    before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="help.limit")] = 50,
+    before: Annotated[str | None, typer.Option("--before", metavar="ID", help="help.list-before")] = None,
 ) -> None:
     """Jobs, newest first."""
     jobs = session.open()
@@ -75,17 +76,19 @@ def _requoted(word: str) -> str:
 
 def _print_page(session: Session, page: JobPage) -> None:
     from jobtrail.cli.rendering.tables import job_table
-    from jobtrail.cli.rendering.text import tail
+    from jobtrail.cli.rendering.text import number, tail
 
     if not page.jobs:
-        session.say(("no jobs", "dim"), (f" ({page.note})" if page.note else "", "dim"))
+        session.say((tr("cli.no-jobs"), "dim"), (f" ({page.note})" if page.note else "", "dim"))
         return
     wide = session.console.width >= 200
     job_table(page.jobs, page.now, wide=wide).show(session.console)
     counted = page.count
-    total = f"{counted.number:,}{'+' if counted.more else ''}" if counted is not None else "?"
-    more = f"; go on with --before {tail(page.next)}" if page.next else ""
-    session.say((f"showing {len(page.jobs):,} of {total}{more} · times in UTC", "dim"))
+    total = f"{number(counted.number)}{'+' if counted.more else ''}" if counted is not None else "?"
+    shown = tr("cli.showing", shown=len(page.jobs), total=total)
+    if page.next:
+        shown = tr("cli.showing-and-more", showing=shown, job=tail(page.next))
+    session.say((f"{shown} · {tr('cli.times-in-utc')}", "dim"))
     if page.note:
         session.say((page.note, "yellow"))
 
@@ -96,18 +99,17 @@ def _print_page(session: Session, page: JobPage) -> None:
 def list_items(
     session: Session,
     job_id: JobId,
-    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, safe to open in a spreadsheet.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="help.items-failed")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="help.items-csv")] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="How many (default: all with --csv or --json, else 200).")
+        int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")
     ] = None,
 ) -> None:
     """What became of each item of a job."""
     from jobtrail.errors import UsageError
 
     if as_csv and session.as_json:
-        message = "say --csv or --json, not both"
-        raise UsageError(message)
+        raise UsageError(Message("cli.csv-or-json"))
     jobs = session.open()
     found, outcome = jobs.queries.job_id(job_id), "failed" if failed else None
     if as_csv:
@@ -126,7 +128,7 @@ def _write_csv(jobs: JobTrail, job_id: str, outcome: str | None, limit: int | No
 
 def _print_items(session: Session, jobs: JobTrail, job_id: str, page: ItemPage) -> None:
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.views import named
+    from jobtrail.cli.rendering.views import counted, named
 
     job = jobs.queries.job(job_id)
     session.say((named(job), "bold"))
@@ -136,19 +138,19 @@ def _print_items(session: Session, jobs: JobTrail, job_id: str, page: ItemPage) 
             table.add_row(*item_cells(one))
         table.show(session.console)
     counts = {name: number or 0 for name, number in job.items}
-    words = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "no items"
-    session.say((f"showing {len(page.items):,} of {sum(counts.values()):,} items: {words}", "dim"))
+    words = ", ".join(counted(number, name) for name, number in counts.items() if number) or tr("cli.no-items")
+    session.say((tr("cli.showing-items", shown=len(page.items), total=sum(counts.values()), words=words), "dim"))
 
 
 def item_cells(item: JobItem) -> tuple[Any, ...]:
-    """An item as a line of a table: key, outcome, tries, reason."""
+    """The cells of an item: key, outcome, tries, reason."""
     from rich.text import Text
 
     from jobtrail.cli.rendering.text import clean, short
 
     colour = {"ok": "green", "failed": "red", "skipped": "dim"}[item.outcome]
     key = clean(f"{item.loop}: {item.key}" if item.loop not in {"", "items"} else item.key)
-    return Text(key), Text(item.outcome, colour), Text(str(item.tries)), Text(short(item.reason, 200))
+    return Text(key), Text(tr("names.state", name=item.outcome), colour), Text(str(item.tries)), Text(short(item.reason, 200))
 
 
 # -- log ---------------------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ def item_cells(item: JobItem) -> tuple[Any, ...]:
 def show_log(
     session: Session,
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="help.log-follow")] = False,
 ) -> None:
     """What a job logged."""
     jobs = session.open()
@@ -177,7 +179,7 @@ def show_log(
 
 
 def _print_log_after(session: Session, jobs: JobTrail, job_id: str, seen: int) -> int:
-    """Print what the log holds behind a piece; the number of the last piece."""
+    """Print the records of the log after number ``seen``; return the number of the last one."""
     while True:
         part = jobs.queries.log(job_id, after=seen, limit=LOG_RECORDS)
         _print_records(session, part)
@@ -195,7 +197,7 @@ def _print_records(session: Session, part: Log) -> None:
             session.json(record)
             continue
         if part.gap_before is not None and before < part.gap_before == record.seq:
-            sys.stdout.write(f"… {part.dropped:,} lines dropped …\n")
+            sys.stdout.write(f"… {tr('cli.lines-dropped', count=part.dropped)} …\n")
         before = record.seq
         sys.stdout.write(f"{clean_lines(record.text)}\n")
 
@@ -216,7 +218,7 @@ def list_tasks(session: Session) -> None:
         session.json([{**_task_json(task), "overridden": _overridden_json(set_.get(task.name, ()))} for task in known])
         return
     if not known:
-        session.say(("no tasks are registered", "dim"))
+        session.say((tr("cli.no-tasks"), "dim"))
         return
     table = plain_table(
         "task", "kind", "queue", "attempts", "timeout", "arguments", "about", right=("attempts",), rest="about"
@@ -231,7 +233,7 @@ def list_tasks(session: Session) -> None:
 
 
 def _print_overridden(session: Session, given: Mapping[str, Sequence[Overridden]]) -> None:
-    """What of the tasks is not as the program says, and by what."""
+    """Print the options of tasks that are overridden, and what overrides them."""
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
@@ -240,11 +242,11 @@ def _print_overridden(session: Session, given: Mapping[str, Sequence[Overridden]
     if not given:
         return
     session.say("")
-    table = plain_table("set from outside", "option", "value", "instead of", "by")
+    table = plain_table("set_from_outside", "option", "value", "instead_of", "by")
     for task, changes in sorted(given.items()):
         for one in changes:
-            told = [clean(part) for part in (one.option, _shown(one.value), _shown(one.was), one.by)]
-            table.add_row(Text(clean(task), "bold"), *map(Text, told))
+            cells = [clean(part) for part in (one.option, _shown(one.value), _shown(one.was), one.by)]
+            table.add_row(Text(clean(task), "bold"), *map(Text, cells))
     table.show(session.console)
 
 

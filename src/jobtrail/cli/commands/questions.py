@@ -1,4 +1,4 @@
-"""``jobtrail questions``, ``answer`` and ``forget``: what jobs ask, answering it, and asking it anew."""
+"""``jobtrail questions``, ``answer`` and ``forget``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import LOOKING, STEERING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
 from jobtrail.commands.job_fields import stored_row
+from jobtrail.messages import Message, tr
 
 from .listing import JobId
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
@@ -29,9 +30,9 @@ EXAMPLES = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "arra
 
 def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
-    command(cli, "questions", LOOKING)(list_questions)
-    command(cli, "answer", STEERING)(answer)
-    command(cli, "forget", STEERING)(forget)
+    command(cli, "questions", "read", "help.questions")(list_questions)
+    command(cli, "answer", "change", "help.answer")(answer)
+    command(cli, "forget", "change", "help.forget")(forget)
 
 
 # -- questions ---------------------------------------------------------------------------------------
@@ -40,19 +41,18 @@ def add_to(cli: typer.Typer) -> None:
 def list_questions(
     session: Session,
     job: Annotated[
-        str | None, typer.Option("--job", metavar="ID", help="All that this job has asked, with the answers.")
+        str | None, typer.Option("--job", metavar="ID", help="help.questions-job")
     ] = None,
     remembered: Annotated[
-        bool, typer.Option("--remembered", help="Answers that hold for a task and source, and by whom; see forget.")
+        bool, typer.Option("--remembered", help="help.questions-remembered")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many to show.")] = 200,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="help.limit")] = 200,
 ) -> None:
     """What waits for an answer, the nearest deadline first."""
     from jobtrail.errors import UsageError
 
     if remembered and job is not None:
-        message = "--remembered is about tasks and sources, --job about one job: say one of them"
-        raise UsageError(message)
+        raise UsageError(Message("cli.remembered-or-job"))
     jobs = session.open()
     if remembered:
         _list_remembered(session, jobs, limit)
@@ -63,15 +63,17 @@ def list_questions(
 
 
 def _list_open(session: Session, jobs: JobTrail, limit: int) -> None:
+    from jobtrail.cli.rendering.text import number
+
     found = jobs.queries.questions(limit=limit)
     if session.as_json:
         session.json(found)
     elif not found.questions:
-        session.say(("nothing waits for an answer", "dim"))
+        session.say((tr("cli.no-questions"), "dim"))
     else:
         _print_open(session, found)
-        shown = f"showing {len(found.questions):,} of {found.count:,}"
-        session.say((f"{shown} · answer one with: jobtrail answer ID", "dim"))
+        shown = tr("cli.showing", shown=len(found.questions), total=number(found.count))
+        session.say((f"{shown} · {tr('cli.answer-with')}", "dim"))
 
 
 def _print_open(session: Session, found: QuestionList) -> None:
@@ -80,9 +82,11 @@ def _print_open(session: Session, found: QuestionList) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import deadline, short, tail
 
-    table = plain_table("job", "deadline", "task", "source", "period/file", "name", "question", rest="question")
+    table = plain_table("job", "deadline", "task", "source", "period_file", "name", "question", rest="question")
     for one in found.questions:
-        until = deadline(one.expires_at, found.now) + (", then default" if one.has_default and one.expires_at else "")
+        until = deadline(one.expires_at, found.now)
+        if one.has_default and until:
+            until = tr("cli.then-default", deadline=until)
         urgent = one.expires_at is not None and (one.expires_at - found.now).total_seconds() < 3600
         cells = (one.task, one.source, one.period or one.file, one.name)
         table.add_row(
@@ -101,14 +105,14 @@ def _list_remembered(session: Session, jobs: JobTrail, limit: int) -> None:
         session.json(found)
         return
     if not found.remembered:
-        session.say(("no answer is remembered", "dim"))
+        session.say((tr("cli.nothing-remembered"), "dim"))
         return
     table, now = plain_table("task", "source", "name", "answer", "by", "at", rest="answer"), jobs.store.now()
     for one in found.remembered:
         answer = json.dumps(one.answer, ensure_ascii=False)
         table.add_row(*(short(cell, 300) for cell in (one.task, one.source, one.name, answer, one.actor, moment(one.at, now))))
     table.show(session.console)
-    session.say(("to have one asked again: jobtrail forget TASK --source SOURCE", "dim"))
+    session.say((tr("cli.forget-with"), "dim"))
 
 
 def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:
@@ -119,7 +123,7 @@ def _list_of_job(session: Session, jobs: JobTrail, given: str) -> None:
     if session.as_json:
         session.json(found)
         return
-    session.say((named(stored_row(job)), "bold"), "" if found.questions else "  has asked nothing")
+    session.say((named(stored_row(job)), "bold"), "" if found.questions else f"  {tr('cli.has-asked-nothing')}")
     for one in found.questions:
         print_question(session, one, jobs.store.now())
 
@@ -129,7 +133,8 @@ def print_question(session: Session, question: QuestionDetail, now: datetime) ->
     from jobtrail.cli.rendering.text import clean_lines
 
     session.say("")
-    session.say((question.name.strip(), "bold"), "  ", (question.state, "magenta" if question.state == "open" else "dim"))
+    state = tr("names.state", name=question.state)
+    session.say((question.name.strip(), "bold"), "  ", (state, "magenta" if question.state == "open" else "dim"))
     for line in clean_lines(question.text).split("\n"):
         session.say(f"  {line}")
     if question.state == "open":
@@ -142,18 +147,22 @@ def _print_closed(session: Session, question: QuestionDetail, now: datetime) -> 
     from jobtrail.cli.rendering.text import clean, moment, short
 
     if question.answer is not None:
-        session.say(("  answer  ", "dim"), short(json.dumps(question.answer, ensure_ascii=False), 1000))
-    who = f"{clean(question.actor or '')} at {moment(question.closed_at, now)} UTC"
-    session.say(("  by      ", "dim"), who, (f"  {short(question.reason, 200)}" if question.reason else "", "dim"))
+        session.say(_label("answer"), short(json.dumps(question.answer, ensure_ascii=False), 1000))
+    who = clean(tr("cli.who-at", who=question.actor or "", at=moment(question.closed_at, now)))
+    session.say(_label("by"), who, (f"  {short(question.reason, 200)}" if question.reason else "", "dim"))
+
+
+def _label(field: str) -> tuple[str, str]:
+    return f"  {tr('names.field', name=field):<6}  ", "dim"
 
 
 def _print_how_to_answer(session: Session, question: QuestionDetail, now: datetime) -> None:
     from jobtrail.cli.rendering.text import tail
 
-    session.say(("  until   ", "dim"), deadline_words(question, now))
+    session.say(_label("until"), deadline_words(question, now))
     call = f"jobtrail answer {tail(question.job)}"
-    session.say(("  answer  ", "dim"), call)
-    session.say(("  or      ", "dim"), f"{call} --with {shlex.quote(example(question))}")
+    session.say(_label("answer"), call)
+    session.say(_label("or"), f"{call} --with {shlex.quote(example(question))}")
 
 
 def deadline_words(question: QuestionDetail, now: datetime) -> str:
@@ -161,11 +170,11 @@ def deadline_words(question: QuestionDetail, now: datetime) -> str:
     from jobtrail.cli.rendering.text import deadline, short
 
     if question.expires_at is None:
-        return "there is no deadline"
+        return tr("cli.no-deadline")
     end = f"{question.expires_at:%Y-%m-%d %H:%M} UTC ({deadline(question.expires_at, now)})"
     if not question.has_default:
-        return f"{end}; then the job fails"
-    return f"{end}; then {short(json.dumps(question.default, ensure_ascii=False), 200)} is taken"
+        return tr("cli.deadline-then-fails", end=end)
+    return tr("cli.deadline-then-default", end=end, default=short(json.dumps(question.default, ensure_ascii=False), 200))
 
 
 # -- an example of an answer -------------------------------------------------------------------------
@@ -203,14 +212,14 @@ def answer(
     session: Session,
     job_id: JobId,
     given: Annotated[
-        str | None, typer.Option("--with", metavar="JSON", help="The answer; without it you are asked, field by field.")
+        str | None, typer.Option("--with", metavar="JSON", help="help.answer-with")
     ] = None,
     question: Annotated[
-        str | None, typer.Option("--question", metavar="NAME", help="The one that is meant; else it is not answered.")
+        str | None, typer.Option("--question", metavar="NAME", help="help.answer-question")
     ] = None,
     remember: Annotated[
         bool | None,
-        typer.Option("--remember/--no-remember", help="Keep the answer for the task and source (default: as asked)."),
+        typer.Option("--remember/--no-remember", help="help.answer-remember"),
     ] = None,
     actor: ActorOption = None,
     reason: ReasonOption = None,
@@ -224,7 +233,7 @@ def answer(
     value = _interactively(session, jobs, row) if given is None else _value(given, answers.question_of(row))
     who = actor_or_me(actor)
     answers.answer(jobs.store, row.id, value, actor=who, reason=reason, remember=remember)
-    return answer_with(session, jobs, jobs.get(row.job_id), f"has its answer to '{row.name}'", wait=wait)
+    return answer_with(session, jobs, jobs.get(row.job_id), tr("cli.has-its-answer", name=row.name), wait=wait)
 
 
 def _asked(jobs: JobTrail, given: str, name: str | None) -> QuestionRow:
@@ -240,7 +249,9 @@ def _asked(jobs: JobTrail, given: str, name: str | None) -> QuestionRow:
             found = [given] if len(given) == 36 else questions.ending_with(conn, given)
             row = questions.get(conn, found[0]) if len(found) == 1 else None
         if row is None or name not in (None, row.name):
-            message = f"{error}, and no open question that ends so" + (f" is called '{name}'" if name else "")
+            message = Message("cli.no-job-or-question", problem=error)
+            if name:
+                message = Message("cli.no-job-or-question-called", problem=error, name=name)
             raise NotFound(message) from None
         return row
     return answers.asked_by(jobs.store, job.id, name)
@@ -258,13 +269,11 @@ def _value(given: str, question: Question) -> Any:
         fields = fields_of(json.loads(question.schema))
         if question.kind == "input" and [field.name for field in fields] == [""]:
             return read_field(fields[0], text)
-        message = f"--with is no JSON: {error}"
-        raise UsageError(message) from None
+        raise UsageError(Message("cli.not-json", option="--with", error=error)) from None
 
 
 def _refuse_constant(name: str) -> Any:
-    message = f"{name} is no JSON"
-    raise ValueError(message)
+    raise ValueError(tr("cli.constant-not-json", name=name))
 
 
 def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
@@ -278,10 +287,9 @@ def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
         raise refused
     question = jobs.queries.question(row.id)
     if not sys.stdin.isatty():
-        message = f"there is no terminal to ask at; give the answer, such as --with {shlex.quote(example(question))}"
-        raise UsageError(message)
+        raise UsageError(Message("cli.no-terminal", example=shlex.quote(example(question))))
     job = stored_row(jobs.get(row.job_id))
-    session.hint((named(job), "bold"), " asks ", (row.name.strip(), "bold"))
+    session.hint((named(job), "bold"), f" {tr('cli.asks')} ", (row.name.strip(), "bold"))
     session.hint((deadline_words(question, jobs.store.now()), "dim"))
     return ask(session, row, jobs.queries.context.marked(job.task))
 
@@ -291,19 +299,18 @@ def _interactively(session: Session, jobs: JobTrail, row: QuestionRow) -> Any:
 
 def forget(
     session: Session,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
-    source: Annotated[str | None, typer.Option("--source", help="Where the data comes from.")] = None,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
+    source: Annotated[str | None, typer.Option("--source", help="help.source")] = None,
     question: Annotated[
-        str | None, typer.Option("--question", metavar="NAME", help="Only what this question was answered with.")
+        str | None, typer.Option("--question", metavar="NAME", help="help.forget-question")
     ] = None,
 ) -> int:
     """Let what was remembered for a task and source be asked again."""
     from jobtrail.cli.rendering.text import clean
 
-    number = session.open().forget_answers(task, source, question)
+    count = session.open().forget_answers(task, source, question)
     if session.as_json:
-        session.json({"task": task, "source": source, "question": question, "forgotten": number})
+        session.json({"task": task, "source": source, "question": question, "forgotten": count})
     else:
-        what = "1 answer is" if number == 1 else f"{number:,} answers are"
-        session.say(f"{what} forgotten of {clean(' '.join(part for part in (task, source) if part))}")
+        session.say(clean(tr("cli.forgotten", count=count, where=" ".join(part for part in (task, source) if part))))
     return 0

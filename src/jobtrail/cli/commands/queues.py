@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command_group
+from jobtrail.cli.command import command_group
 from jobtrail.cli.session import Session
+from jobtrail.messages import tr
 
 from .submit import ActorOption, ReasonOption, actor_or_me
 
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 
     from jobtrail.queries.monitoring.queues import QueueLine
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.", show_default=False)]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="help.queue-name", show_default=False)]
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the group and its commands."""
-    commands: dict[str, Callable[..., int | None]] = {"list": list_all, "pause": pause, "resume": resume}
-    command_group(cli, "queues", LOOKING, "What waits in each queue; pause and resume one.", commands)
+    commands: dict[str, tuple[Callable[..., int | None], str]] = {
+        "list": (list_all, "help.queues-list"),
+        "pause": (pause, "help.queues-pause"),
+        "resume": (resume, "help.queues-resume"),
+    }
+    command_group(cli, "queues", "read", "help.queues", commands)
 
 
 def list_all(session: Session) -> None:
@@ -37,7 +42,7 @@ def list_all(session: Session) -> None:
     if shown:
         _print(session, shown, found.now)
     else:
-        session.say("no job waits or runs, and no queue was ever paused")
+        session.say(tr("cli.queues-idle"))
 
 
 def pause(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
@@ -58,22 +63,23 @@ def _set(session: Session, name: str, *, paused: bool, actor: str | None, reason
     if session.as_json:
         session.json({"queue": name, "paused": paused, "changed": changed})
     else:
-        session.say(f"the queue '{name}' {'is paused' if paused else 'goes on'}{'' if changed else ' already'}")
+        code = "cli.queue-paused" if paused else "cli.queue-resumed"
+        if not changed:
+            code = "cli.queue-paused-already" if paused else "cli.queue-runs-already"
+        session.say(tr(code, name=name))
 
 
 def _print(session: Session, found: list[QueueLine], now: datetime) -> None:
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table
-    from jobtrail.cli.rendering.text import clean, short, span
+    from jobtrail.cli.rendering.text import clean, number, short, span
+    from jobtrail.cli.rendering.views import because
 
     table = plain_table("queue", "due", "later", "running", "oldest", "state", right=("due", "later", "running"), rest="state")
     for one in found:
         waits = "" if one.oldest is None else span(now - one.oldest)
-        why = f": {clean(one.reason)}" if one.reason else ""
-        state = f"paused by {clean(one.actor or '')}{why}" if one.paused else ""
-        table.add_row(
-            Text(short(one.name, 40)), f"{one.due:,}", f"{one.later:,}", f"{one.running:,}", waits,
-            Text(state, "yellow"),
-        )  # fmt: skip
+        state = clean(because(tr("cli.paused-by", who=one.actor or ""), one.reason)) if one.paused else ""
+        counts = (number(one.due), number(one.later), number(one.running))
+        table.add_row(Text(short(one.name, 40)), *counts, waits, Text(state, "yellow"))
     table.show(session.console)

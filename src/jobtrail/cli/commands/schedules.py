@@ -1,4 +1,4 @@
-"""``jobtrail schedules``: what runs by the clock, what was missed, and how it is steered."""
+"""``jobtrail schedules``: list, show, add, edit, pause, resume, run now and remove."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command_group
+from jobtrail.cli.command import command_group
 from jobtrail.cli.input.schedule_options import (
     ArgOption,
     CatchUpOption,
@@ -31,6 +31,7 @@ from jobtrail.cli.input.schedule_options import (
     zone_of_rule,
 )
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr
 
 from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
 
@@ -38,19 +39,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jobtrail import JobTrail
+    from jobtrail.queries.monitoring.workers import WorkerLine
     from jobtrail.queries.schedules import ScheduleList
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.", show_default=False)]
-CountOption = Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="How many.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="help.schedule-name", show_default=False)]
+CountOption = Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="help.number")]
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the group and its commands."""
-    commands: dict[str, Callable[..., int | None]] = {
-        "list": list_all, "show": show, "next": next_times, "missed": missed, "add": add, "edit": edit, "pause": pause,
-        "resume": resume, "run-now": run_now, "remove": remove,
-    }  # fmt: skip
-    command_group(cli, "schedules", LOOKING, "What runs by the clock: look at it, add, edit, pause, run now.", commands)
+    commands: dict[str, tuple[Callable[..., int | None], str]] = {
+        "list": (list_all, "help.schedules-list"),
+        "show": (show, "help.schedules-show"),
+        "next": (next_times, "help.schedules-next"),
+        "missed": (missed, "help.schedules-missed"),
+        "add": (add, "help.schedules-add"),
+        "edit": (edit, "help.schedules-edit"),
+        "pause": (pause, "help.schedules-pause"),
+        "resume": (resume, "help.schedules-resume"),
+        "run-now": (run_now, "help.schedules-run-now"),
+        "remove": (remove, "help.schedules-remove"),
+    }
+    command_group(cli, "schedules", "read", "help.schedules", commands)
 
 
 # -- looking -----------------------------------------------------------------------------------------
@@ -68,25 +78,32 @@ def list_all(session: Session) -> None:
     if found.schedules:
         schedule_table(found).show(session.console)
     else:
-        session.say("there are no schedules")
+        session.say(tr("cli.no-schedules"))
     if found.declared_only:
-        names = ", ".join(found.declared_only)
-        session.hint((f"declared and not stored before a worker starts: {names}", "dim"))
+        session.hint((tr("cli.declared-only", names=found.declared_only), "dim"))
     if found.schedules:
         _print_leaders(session, jobs, found)
 
 
 def _print_leaders(session: Session, jobs: JobTrail, found: ScheduleList) -> None:
-    """Which process makes the jobs now."""
-    from jobtrail.cli.rendering.text import clean, tail
+    """Print which process submits the jobs now."""
+    from jobtrail.cli.rendering.text import clean
 
     leaders = sorted(set(found.leaders.values()))
     if not leaders:
-        session.hint(("no worker runs that would make their jobs", "yellow"))
+        session.hint((tr("cli.no-leader"), "yellow"))
         return
-    known = {one.id: f" (process {one.pid} on {one.host})" for one in jobs.queries.workers(limit=500).workers}
-    shown = ", ".join(f"worker …{tail(one)}{known.get(one, '')}" for one in leaders)
-    session.hint((clean(f"their jobs are made by {shown}"), "dim"))
+    known = {one.id: one for one in jobs.queries.workers(limit=500).workers}
+    shown = [_leader(one, known.get(one)) for one in leaders]
+    session.hint((clean(tr("cli.made-by", workers=shown)), "dim"))
+
+
+def _leader(worker: str, known: WorkerLine | None) -> Message:
+    from jobtrail.cli.rendering.text import tail
+
+    if known is None:
+        return Message("cli.worker", id=tail(worker))
+    return Message("cli.worker-process", id=tail(worker), pid=str(known.pid), host=known.host)
 
 
 def show(session: Session, name: NameArgument) -> None:
@@ -112,12 +129,12 @@ def next_times(session: Session, name: NameArgument, number: CountOption = 20) -
     for one in found.following:
         session.say(local(one.at, found.zone), ("  " + f"{one.at:%Y-%m-%dT%H:%M:%SZ}", "dim"))
     if len(found.following) < number:
-        session.say(("no more follow", "dim"))
+        session.say((tr("cli.no-more-times"), "dim"))
 
 
 def missed(
     session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one schedule only.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="help.schedules-missed-name")] = None,
     number: CountOption = 50,
 ) -> None:
     """Planned times that did not run, and why."""
@@ -129,7 +146,7 @@ def missed(
     elif found.slots:
         missed_table(found).show(session.console)
     else:
-        session.say("nothing was missed")
+        session.say(tr("cli.nothing-missed"))
 
 
 # -- steering ----------------------------------------------------------------------------------------
@@ -138,8 +155,8 @@ def missed(
 def add(
     session: Session,
     name: NameArgument,
-    task: Annotated[str, typer.Option("--task", "-t", help="The task whose jobs it makes.")],
-    rule: Annotated[str, typer.Option("--rule", "-r", help="Cron text, 'every 5 minutes', or 'at 2030-01-31T03:00Z'.")],
+    task: Annotated[str, typer.Option("--task", "-t", help="help.schedules-add-task")],
+    rule: Annotated[str, typer.Option("--rule", "-r", help="help.schedules-add-rule")],
     tz: TzOption = None,
     arg: ArgOption = None,
     source: SourceOption = None,
@@ -169,13 +186,13 @@ def add(
     jobs = session.open(tasks=True, creates=True)
     words = words_of(said, zone_of_rule(tz))
     jobs.schedules.add(name, task, rule, tz=tz, actor=actor_or_me(actor), reason=reason, **words)
-    _tell(session, jobs, name, "is added")
+    _tell(session, jobs, name, tr("cli.is-added"))
 
 
 def edit(
     session: Session,
     name: NameArgument,
-    rule: Annotated[str | None, typer.Option("--rule", "-r", help="Another rule; its zone with --tz.")] = None,
+    rule: Annotated[str | None, typer.Option("--rule", "-r", help="help.schedules-edit-rule")] = None,
     tz: TzOption = None,
     arg: ArgOption = None,
     source: SourceOption = None,
@@ -194,7 +211,7 @@ def edit(
     max_runs: RunsOption = None,
     if_done: DoneOption = None,
     take_code: Annotated[
-        bool, typer.Option("--take-code", help="Let go of what was edited; what the program declares is in force.")
+        bool, typer.Option("--take-code", help="help.schedules-edit-take-code")
     ] = False,
     actor: ActorOption = None,
     reason: ReasonOption = None,
@@ -209,7 +226,7 @@ def edit(
     who = actor_or_me(actor)
     if take_code:
         jobs.schedules.take_code(name, actor=who, reason=reason)
-        _tell(session, jobs, name, "is as the program declares it")
+        _tell(session, jobs, name, tr("cli.is-as-declared"))
         return
     words = words_of(said, jobs.schedules.get(name).zone)
     if rule is not None:
@@ -217,14 +234,14 @@ def edit(
     elif tz is not None:
         words["tz"] = tz
     jobs.schedules.edit(name, actor=who, reason=reason, **words)
-    _tell(session, jobs, name, "is changed")
+    _tell(session, jobs, name, tr("cli.is-changed"))
 
 
 def pause(
     session: Session,
     name: NameArgument,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Go on by itself then (read in the schedule's zone).")
+        str | None, typer.Option("--until", metavar="TIME", help="help.schedules-pause-until")
     ] = None,
     actor: ActorOption = None,
     reason: ReasonOption = None,
@@ -233,14 +250,14 @@ def pause(
     jobs = session.open()
     end: datetime | None = None if until is None else moment("--until", until, jobs.schedules.get(name).zone)
     jobs.schedules.pause(name, until=end, reason=reason, actor=actor_or_me(actor))
-    _tell(session, jobs, name, "is paused")
+    _tell(session, jobs, name, tr("cli.is-paused"))
 
 
 def resume(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
     """Go on with the next planned time."""
     jobs = session.open()
     jobs.schedules.resume(name, actor=actor_or_me(actor), reason=reason)
-    _tell(session, jobs, name, "goes on")
+    _tell(session, jobs, name, tr("cli.goes-on"))
 
 
 def run_now(
@@ -253,7 +270,7 @@ def run_now(
     """Submit its job now, beside its planned times."""
     jobs = session.open(tasks=True)
     job = jobs.schedules.run_now(name, actor=actor_or_me(actor), reason=reason)
-    return answer_with(session, jobs, job, "submitted", wait=wait)
+    return answer_with(session, jobs, job, tr("cli.submitted"), wait=wait)
 
 
 def remove(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
@@ -263,7 +280,7 @@ def remove(session: Session, name: NameArgument, actor: ActorOption = None, reas
     if session.as_json:
         session.json({"name": name, "removed": True})
     else:
-        session.say((name, "bold"), " is removed")
+        session.say((name, "bold"), f" {tr('cli.is-removed')}")
 
 
 def _tell(session: Session, jobs: JobTrail, name: str, words: str) -> None:
@@ -273,7 +290,7 @@ def _tell(session: Session, jobs: JobTrail, name: str, words: str) -> None:
     if session.as_json:
         session.json(found)
         return
-    following = f"; next {next_time(found)}" if found.next else ""
+    following = f"; {tr('cli.next-time', time=next_time(found))}" if found.next else ""
     session.say((found.name, "bold"), f" {words}: {rule_words(found)}{following}")
     if not jobs.schedules.leaders():
-        session.hint(("no worker runs that would make its jobs", "yellow"))
+        session.hint((tr("cli.no-leader"), "yellow"))

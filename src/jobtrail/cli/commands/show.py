@@ -1,4 +1,4 @@
-"""``jobtrail show``: everything about one job."""
+"""``jobtrail show``: one job in full."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import tr
 
 from .listing import JobId, item_cells
 
@@ -30,12 +31,12 @@ STEPS_SHOWN = 20
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "show", LOOKING)(show_job)
+    command(cli, "show", "read", "help.show")(show_job)
 
 
 @dataclass(slots=True)
 class JobPageParts:
-    """What a page shows beside the job itself: the time, items that failed, the end of the log."""
+    """What is shown beside the job itself: the time, failed items, the end of the log."""
 
     now: datetime
     failed: list[JobItem]
@@ -45,8 +46,8 @@ class JobPageParts:
 def show_job(
     session: Session,
     job_id: JobId,
-    traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="With the error's traceback.")] = True,
-    log_lines: Annotated[int, typer.Option("--log-lines", min=0, help="How much of the log's end.")] = LOG_TAIL,
+    traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="help.show-traceback")] = True,
+    log_lines: Annotated[int, typer.Option("--log-lines", min=0, help="help.show-log-lines")] = LOG_TAIL,
 ) -> None:
     """One job: its state, questions, trail, attempts, items, error, log, chain and lineage."""
     jobs = session.open()
@@ -84,9 +85,9 @@ def _print(session: Session, job: JobDetail, parts: JobPageParts, *, traceback: 
     _print_lineage(session, job, parts.now)
 
 
-def _heading(session: Session, text: str) -> None:
+def _heading(session: Session, part: str) -> None:
     session.say("")
-    session.say((text, "bold underline"))
+    session.say((tr("cli.heading", part=part), "bold underline"))
 
 
 def _headline(job: JobDetail, now: datetime) -> Text:
@@ -100,9 +101,9 @@ def _headline(job: JobDetail, now: datetime) -> Text:
     text.append("  ")
     attempt = tries(job.attempt, job.max_attempts)
     if attempt:
-        text.append(f"attempt {attempt}", "dim")
+        text.append(tr("cli.attempt", number=attempt), "dim")
     if job.status == "pending" and job.run_at is not None and job.run_at > now:
-        text.append(f"{', ' if attempt else ''}next in {span(job.run_at - now)}", "cyan")
+        text.append(f"{', ' if attempt else ''}{tr('cli.next-in', span=span(job.run_at - now))}", "cyan")
     elif not job.error:
         text.append(f"  {summary(job, now, 160)}".rstrip(), "dim")
     return text
@@ -113,11 +114,9 @@ def _identity(job: JobDetail) -> list[tuple[str, Any]]:
     if job.unit_of is not None:
         facts.append(("unit", job.unit_of.text))
     if job.input is not None:
-        facts += [("file", f"{job.input.path}  {job.input.size:,} bytes"), ("sha-256", job.input.sha256)]
-    if job.mode:
-        facts.append(("mode", job.mode))
-    kind = f", kind {job.kind}" if job.kind else ""
-    facts.append(("queue", f"{job.queue}, priority {job.priority}{kind}"))
+        facts += [("file", f"{job.input.path}  {tr('cli.bytes', count=job.input.size)}"), ("sha_256", job.input.sha256)]
+    facts.append(("queue", job.queue))
+    facts += [(name, str(value)) for name in ("priority", "kind", "mode") if (value := getattr(job, name)) is not None]
     return facts
 
 
@@ -147,12 +146,14 @@ def _is_active(job: JobDetail) -> bool:
 
 
 def _progress(progress: JobProgress) -> str:
+    from jobtrail.cli.rendering.text import number
+
     parts = []
     if progress.percent is not None:
         parts.append(f"{progress.percent:.0f} %")
     if progress.done is not None:
-        total = f" of {progress.total:,}" if progress.total is not None else ""
-        parts.append(f"{progress.done:,}{total}")
+        known = progress.total is not None
+        parts.append(tr("cli.done-of", done=progress.done, total=progress.total) if known else number(progress.done))
     if progress.message:
         parts.append(progress.message)
     return ", ".join(parts)
@@ -163,25 +164,26 @@ def _times(job: JobDetail, now: datetime) -> list[tuple[str, Any]]:
 
     facts: list[tuple[str, Any]] = []
     if isinstance(job.options, dict) and job.options.get("slot"):
-        facts.append(("planned for", str(job.options["slot"]).replace("T", " ").replace("+00:00", " UTC")))
+        facts.append(("planned_for", str(job.options["slot"]).replace("T", " ").replace("+00:00", " UTC")))
     who = job.submitted_by
     if who is not None:
-        facts.append(("submitted by", f"{who.program or '?'} on {who.host} (pid {who.pid}, {who.user or '?'})"))
+        program = {"program": who.program or "?", "host": who.host, "pid": str(who.pid), "user": who.user or "?"}
+        facts.append(("submitted_by", tr("cli.submitted-by", **program)))
     if job.started_at and job.status != "pending" and not job.status.startswith("awaiting_"):
-        facts.append(("took" if job.finished_at else "runs for", span((job.finished_at or now) - job.started_at)))
+        facts.append(("took" if job.finished_at else "runs_for", span((job.finished_at or now) - job.started_at)))
     if job.body_running:
-        facts.append(("beware", "the end was forced, its body still runs"))
+        facts.append(("beware", tr("cli.end-was-forced")))
     if job.waits_for:
-        facts.append(("waits for", job.waits_for))
+        facts.append(("waits_for", job.waits_for))
     return facts
 
 
 def _print_questions(session: Session, job: JobDetail, now: datetime) -> None:
-    """What is open comes first, above all that has been."""
+    """Print the questions, open ones first."""
     from .questions import print_question
 
     if job.questions:
-        _heading(session, "Questions")
+        _heading(session, "questions")
         for one in sorted(job.questions, key=lambda one: one.state != "open"):
             print_question(session, one, now)
 
@@ -191,16 +193,16 @@ def _print_timeline(session: Session, job: JobDetail) -> None:
 
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import clean, short
-    from jobtrail.cli.rendering.views import COLOURS
+    from jobtrail.cli.rendering.views import status_text
 
-    _heading(session, "Timeline (UTC)")
+    _heading(session, "timeline")
     table = plain_table("time", "what", "to", "by", "why", rest="why")
     table.show_header = False
     for line in job.timeline:
         table.add_row(
             Text(f"{line.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim"),
-            Text(line.name.replace("_", " ")),
-            Text(line.to or "", COLOURS.get(line.to or "", "")),
+            Text(tr("names.event", name=line.name)),
+            Text(*status_text(line.to)) if line.to else Text(),
             Text(clean(line.actor or "")),
             Text(short(line.reason, 160), "dim"),
         )
@@ -214,26 +216,27 @@ def _print_attempts(session: Session, job: JobDetail, now: datetime) -> None:
 
     if not job.attempts:
         return
-    _heading(session, "Attempts")
+    _heading(session, "attempts")
     table = plain_table("try", "outcome", "took", "worker", "error", right=("try", "took"), rest="error")
     for one in job.attempts:
         table.add_row(*_attempt_cells(one, job.max_attempts, now))
     table.show(session.console)
     if job.status == "pending" and job.run_at is not None and job.run_at > now:
+        attempt = tr("cli.attempt", number=tries(job.attempt, job.max_attempts))
         why = f" ({short(job.retry_reason, 120)})" if job.retry_reason else ""
-        session.say((f"attempt {tries(job.attempt, job.max_attempts)}, next in {span(job.run_at - now)}{why}", "cyan"))
+        session.say((f"{attempt}, {tr('cli.next-in', span=span(job.run_at - now))}{why}", "cyan"))
 
 
 def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, ...]:
     from rich.text import Text
 
     from jobtrail.cli.rendering.text import short, span, tail
-    from jobtrail.cli.rendering.views import COLOURS, tries
+    from jobtrail.cli.rendering.views import status_text, tries
 
     took = span((one.ended_at or now) - one.started_at) if one.started_at else ""
     return (
         Text(tries(one.attempt, most)),
-        Text(one.outcome.replace("_", " "), COLOURS.get(one.outcome, "")),
+        Text(*status_text(one.outcome)),
         Text(took),
         Text(tail(one.worker), "dim"),
         Text(short(one.error, 160), "red" if one.error else ""),
@@ -243,13 +246,14 @@ def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, 
 def _print_items(session: Session, job: JobDetail, failed: list[JobItem]) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import tail
+    from jobtrail.cli.rendering.views import counted
 
     counts = {name: number or 0 for name, number in job.items}
     if not any(counts.values()):
         return
-    _heading(session, "Items")
+    _heading(session, "items")
     colours = {"ok": "green", "failed": "red", "skipped": "dim"}
-    session.say(*((f"{number:,} {name}   ", colours[name]) for name, number in counts.items() if number))
+    session.say(*((f"{counted(number, name)}   ", colours[name]) for name, number in counts.items() if number))
     if not failed:
         return
     table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
@@ -258,7 +262,7 @@ def _print_items(session: Session, job: JobDetail, failed: list[JobItem]) -> Non
     table.show(session.console)
     rest = counts["failed"] - len(failed)
     if rest > 0:
-        session.say((f"… and {rest:,} more: jobtrail items {tail(job.id)} --failed", "dim"))
+        session.say((f"{tr('cli.and-more', count=rest)}: jobtrail items {tail(job.id)} --failed", "dim"))
 
 
 def _print_error(session: Session, job: JobDetail, *, traceback: bool) -> None:
@@ -267,7 +271,7 @@ def _print_error(session: Session, job: JobDetail, *, traceback: bool) -> None:
     found = job.failure
     if found is None:
         return
-    _heading(session, "Last error" if _is_active(job) else "Error")
+    _heading(session, "last_error" if _is_active(job) else "error")
     session.say((clean_lines(": ".join(part for part in (found.type, found.message) if part)), "red"))
     if traceback and found.traceback:
         session.say((clean_lines(found.traceback.rstrip()), "dim"))
@@ -277,7 +281,7 @@ def _print_log(session: Session, lines: list[str]) -> None:
     from jobtrail.cli.rendering.text import clean_lines
 
     if lines:
-        _heading(session, "Log (end)")
+        _heading(session, "log")
         for line in lines:
             session.say(clean_lines(line))
 
@@ -286,7 +290,7 @@ def _print_chain(session: Session, job: JobDetail) -> None:
     from jobtrail.cli.rendering import lineage
 
     if job.ancestors or job.successors or job.groups:
-        _heading(session, "Chain")
+        _heading(session, "chain")
         lineage.show(session, job)
 
 
@@ -297,9 +301,9 @@ def _print_lineage(session: Session, job: JobDetail, now: datetime) -> None:
 
     if not job.reran and not job.reruns:
         return
-    _heading(session, "Lineage")
+    _heading(session, "lineage")
     itself = RelatedJob.model_validate(job)
     for one in (*job.reran, itself, *job.reruns):
-        mark = ("  ← this job", "bold") if one is itself else ("", "")
-        mode = f"  {one.mode or 'first':<12}"
+        mark = (f"  ← {tr('cli.this-job')}", "bold") if one is itself else ("", "")
+        mode = f"  {one.mode or tr('cli.first-run'):<12}"
         session.say(f"…{tail(one.id)}  ", (moment(one.created_at, now), "dim"), f"{mode}  ", status_text(one.status), mark)

@@ -1,4 +1,4 @@
-"""``jobtrail submit``: a job from the command line."""
+"""``jobtrail submit``, and what other commands need to answer with a job."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import STEERING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
 from jobtrail.commands.job_fields import stored_row
+from jobtrail.messages import Message, tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ActorOption = Annotated[str | None, typer.Option("--actor", help="Who does it (default: person:<your login>).")]
-ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why; it stands in the trail.")]
-WaitOption = Annotated[bool, typer.Option("--wait", "-w", help="Wait for the end; exit code 1 when the job fails.")]
+ActorOption = Annotated[str | None, typer.Option("--actor", help="help.actor")]
+ReasonOption = Annotated[str | None, typer.Option("--reason", help="help.reason")]
+WaitOption = Annotated[bool, typer.Option("--wait", "-w", help="help.wait")]
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "submit", STEERING)(submit)
+    command(cli, "submit", "change", "help.submit")(submit)
 
 
 def submit(
     session: Session,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", show_default=False)],
-    source: Annotated[str | None, typer.Option("--source", help="Where the data comes from.")] = None,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
+    source: Annotated[str | None, typer.Option("--source", help="help.source")] = None,
     period: Annotated[
-        str | None, typer.Option("--period", help="2013, 2013-02, 2013-02-12, 2013-W07 or start/end.")
+        str | None, typer.Option("--period", help="help.submit-period")
     ] = None,
-    file: Annotated[Path | None, typer.Option("--file", help="The input file.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="help.submit-file")] = None,
     arg: Annotated[
-        list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="An argument; JSON, else text.")
+        list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.submit-arg")
     ] = None,
     args: Annotated[
-        str | None, typer.Option("--args", metavar="JSON", help="All arguments as one JSON object.")
+        str | None, typer.Option("--args", metavar="JSON", help="help.submit-args")
     ] = None,
-    label: Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="To search by.")] = None,
-    delay: Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="Not before that.")] = None,
-    priority: Annotated[int | None, typer.Option("--priority", help="0 (most urgent) to 9.")] = None,
-    queue: Annotated[str | None, typer.Option("--queue", help="Another queue than the task's.")] = None,
-    if_active: Annotated[str, typer.Option("--if-active", help="same, raise or queue.")] = "same",
-    if_done: Annotated[str, typer.Option("--if-done", help="run, skip or raise.")] = "run",
+    label: Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="help.label")] = None,
+    delay: Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="help.submit-delay")] = None,
+    priority: Annotated[int | None, typer.Option("--priority", help="help.priority")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="help.queue")] = None,
+    if_active: Annotated[str, typer.Option("--if-active", help="help.submit-if-active")] = "same",
+    if_done: Annotated[str, typer.Option("--if-done", help="help.submit-if-done")] = "run",
     idempotency_key: Annotated[
-        str | None, typer.Option("--idempotency-key", help="Makes the submission repeatable.")
+        str | None, typer.Option("--idempotency-key", help="help.submit-idempotency-key")
     ] = None,
     actor: ActorOption = None,
     reason: ReasonOption = None,
@@ -57,18 +58,18 @@ def submit(
     arguments = _arguments(arg or (), args)
     labels = dict(_pair(one, "--label") for one in label or ())
     jobs = session.open(tasks=True, creates=True)
-    said = {
+    options = {
         "source": source, "period": period, "file": str(file) if file else None, "labels": labels or None, "delay": delay,
         "priority": priority, "queue": queue, "if_active": if_active, "if_done": if_done,
         "idempotency_key": idempotency_key, "actor": actor_or_me(actor), "reason": reason,
     }  # fmt: skip
-    bound = jobs.task_named(task).using(**{key: value for key, value in said.items() if value is not None})
+    bound = jobs.task_named(task).using(**{key: value for key, value in options.items() if value is not None})
     job = bound.enqueue(**arguments)
-    return answer_with(session, jobs, job, "submitted" if job.created else "is there already", wait=wait)
+    return answer_with(session, jobs, job, tr("cli.submitted" if job.created else "cli.is-there-already"), wait=wait)
 
 
 def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool) -> int:
-    """Tell what was done with a job, and wait for it where that was asked for."""
+    """Print what was done with a job; with ``wait`` wait for its end. Returns the exit code."""
     from jobtrail.cli.rendering.views import named, status_text
     from jobtrail.queries.jobs.job_list import StoredJob, job_line
 
@@ -88,7 +89,7 @@ def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool
 
 
 def actor_or_me(given: str | None) -> str:
-    """Who steers: as said, or the person at this terminal."""
+    """The given actor, else the user of this terminal."""
     if given:
         return given
     try:
@@ -104,8 +105,7 @@ def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
     for one in pairs:
         key, text = _pair(one, "--arg")
         if key in arguments:
-            message = f"the argument '{key}' was given twice"
-            raise UsageError(message)
+            raise UsageError(Message("cli.argument-twice", name=key))
         arguments[key] = _value(text)
     return arguments
 
@@ -120,11 +120,9 @@ def arguments_of(option: str, whole: str) -> dict[str, Any]:
     try:
         arguments = json.loads(whole)
     except ValueError as error:
-        message = f"{option} is no JSON: {error}"
-        raise UsageError(message) from None
+        raise UsageError(Message("cli.not-json", option=option, error=error)) from None
     if not isinstance(arguments, dict):
-        message = f"""{option} must be one JSON object, as in '{{"airport": "EWR"}}'"""
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-an-object", option=option))
     return arguments
 
 
@@ -133,8 +131,7 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        message = f"{option} wants name=value; it got '{text}'"
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-a-pair", option=option, text=text))
     return key, value
 
 
@@ -146,4 +143,4 @@ def _value(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)  # NaN and Infinity are no JSON, so they are text
+    raise ValueError(name)  # NaN and Infinity are not JSON, so they are text

@@ -1,4 +1,4 @@
-"""Asking at the terminal: an answer is typed field by field, shown whole, and typed again where it does not fit."""
+"""Asks at the terminal: an answer is typed field by field, shown, and typed again if it is not valid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from jobtrail.cli.rendering.text import clean, clean_lines, short
 from jobtrail.job.masking import MASK, is_secret, masked
-from jobtrail.messages import Message, render
+from jobtrail.messages import Message, render, tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,19 +25,19 @@ _TYPED = frozenset({"value", "typed", "column", "answer"})  # parameters of mess
 
 
 class Form(Protocol):
-    """What is asked one after the other, whatever it is."""
+    """The fields that are asked for one after the other."""
 
     def names(self) -> list[str]:
         """The fields, in their order."""
 
     def show(self, session: Session) -> None:
-        """What a person needs to see before the first field."""
+        """Print what a person needs to see before the first field."""
 
     def begin(self, names: Iterable[str]) -> None:
-        """These fields are asked for again; what they had is no longer their answer."""
+        """Forget the answers of these fields: they are asked for again."""
 
     def line(self, name: str) -> str:
-        """What stands before the cursor."""
+        """The prompt."""
 
     def about(self, name: str) -> str:
         """A line about the field, or nothing."""
@@ -45,23 +45,25 @@ class Form(Protocol):
     def read(self, name: str, typed: str) -> None:
         """Take what was typed.
 
-        Raises: AnswerRefused.
+        Raises:
+            AnswerRefused: if it is not valid.
         """
 
     def hides(self, name: str) -> bool:
-        """Is what is typed not to be seen?"""
+        """Whether the typed text is hidden."""
 
     def answer(self) -> Any:
-        """All together."""
+        """The whole answer."""
 
     def lines(self) -> list[str]:
-        """All together, for the person who confirms it."""
+        """The whole answer as lines, to be confirmed."""
 
 
 def ask(session: Session, row: QuestionRow, marked: frozenset[str]) -> Any:
-    """The answer that a person gives; everything that is said stands on standard error.
+    """Return the answer that a person types; all prompts are written to standard error.
 
-    Raises: typer.Abort where it was left with Ctrl-C or the end of input.
+    Raises:
+        typer.Abort: if the person leaves with Ctrl-C or the end of input.
     """
     from jobtrail.commands.answers import question_of
     from jobtrail.job.questions.question import check_answer
@@ -83,9 +85,7 @@ def ask(session: Session, row: QuestionRow, marked: frozenset[str]) -> Any:
         session.hint("")
         for line in form.lines():
             session.hint((line, "bold"))
-        with _beside_the_answer():
-            done = typer.confirm("Answer so?", default=True, err=True)
-        if done:
+        if _confirmed():
             return form.answer()
         wanted = form.names()
 
@@ -107,14 +107,25 @@ def _ask_for(session: Session, form: Form, name: str) -> None:
             return
 
 
+def _confirmed() -> bool:
+    """Ask whether to send the answer; Enter is yes."""
+    while True:
+        with _beside_the_answer():
+            typed = typer.prompt(tr("cli.confirm-answer"), default="", show_default=False, err=True).strip().casefold()
+        if typed in {"", "y", "yes", "д", "да"}:
+            return True
+        if typed in {"n", "no", "н", "нет"}:
+            return False
+
+
 def _beside_the_answer() -> AbstractContextManager[Any]:
-    """Typer writes the blank before the cursor to standard output, where a program may be listening."""
+    """Typer writes the blank before the cursor to standard output, which a program may read."""
     return nullcontext() if sys.stdout.isatty() else redirect_stdout(sys.stderr)
 
 
 def _tell(session: Session, problems: Mapping[str, Message | str]) -> None:
     for path, problem in problems.items():
-        session.hint((clean(f"  {'it' if path == '$' else path.removeprefix('$.')} {render(problem)}"), "red"))
+        session.hint((clean(f"  {tr('cli.it') if path == '$' else path.removeprefix('$.')} {render(problem)}"), "red"))
 
 
 def _hidden(problem: Message | str) -> Message | str:
@@ -171,8 +182,8 @@ class _Fields:
 
         if field.default not in (UNSET, None):
             shown = MASK if self.hides(field.name) else json.dumps(field.default, ensure_ascii=False)
-            return f"empty: {short(shown, 60)}"
-        return "" if field.required else "empty: none"
+            return tr("cli.empty-is", value=short(shown, 60))
+        return "" if field.required else tr("cli.empty-is", value=Message("cli.none"))
 
     def read(self, name: str, typed: str) -> None:
         from jobtrail.job.questions.question import read_field
@@ -222,13 +233,12 @@ class _Mapping:
         from jobtrail.cli.rendering.tables import plain_table
 
         session.hint("")
-        table = plain_table("#", "column", "for example", right=("#",), rest="for example")
+        table = plain_table("#", "column", "for_example", right=("#",), rest="for_example")
         for place, (name, samples) in enumerate(self._columns.items(), 1):
             table.add_row(Text(str(place)), Text(clean(name)), Text(short(", ".join(samples), 200), "dim"))
         table.show(session.errors)
         session.hint("")
-        told = "For each field the column that it is in, by name or number. Enter takes the proposal in brackets, "
-        session.hint((f"{told}{NONE} is none; * must have one.", "dim"))
+        session.hint((tr("cli.how-to-map", none=NONE), "dim"))
 
     def begin(self, names: Iterable[str]) -> None:
         for name in names:

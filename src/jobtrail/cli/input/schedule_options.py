@@ -8,43 +8,45 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from jobtrail.messages import Message
+
 if TYPE_CHECKING:
     from datetime import datetime
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
-TzOption = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Where the rule is read, as Europe/Berlin.")]
+TzOption = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="help.schedules-tz")]
 ArgOption = Annotated[
-    list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="An argument of the task; JSON, else text.")
+    list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.schedules-arg")
 ]
-SourceOption = Annotated[str | None, typer.Option("--source", help="Where the data comes from.")]
+SourceOption = Annotated[str | None, typer.Option("--source", help="help.source")]
 PeriodOption = Annotated[
-    str | None, typer.Option("--period", metavar="RULE", help="Of the planned time: 'previous month', 'current hour', ….")
+    str | None, typer.Option("--period", metavar="RULE", help="help.schedules-period")
 ]
-LabelOption = Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="To search by.")]
-QueueOption = Annotated[str | None, typer.Option("--queue", help="Another queue than the task's.")]
-PriorityOption = Annotated[int | None, typer.Option("--priority", help="0 (most urgent) to 9.")]
-CatchUpOption = Annotated[str | None, typer.Option("--catch-up", help="Of missed times: one (default), all or skip.")]
+LabelOption = Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="help.label")]
+QueueOption = Annotated[str | None, typer.Option("--queue", help="help.queue")]
+PriorityOption = Annotated[int | None, typer.Option("--priority", help="help.priority")]
+CatchUpOption = Annotated[str | None, typer.Option("--catch-up", help="help.schedules-catch-up")]
 WindowOption = Annotated[
-    str | None, typer.Option("--window", metavar="LENGTH", help="How far back it is made up for: 24h (default), 7d, ….")
+    str | None, typer.Option("--window", metavar="LENGTH", help="help.schedules-window")
 ]
 GraceOption = Annotated[
-    str | None, typer.Option("--grace", metavar="LENGTH", help="How late is in time: 60s (default), 15m, …, or none for any.")
+    str | None, typer.Option("--grace", metavar="LENGTH", help="help.schedules-grace")
 ]
 OverlapOption = Annotated[
     str | None,
-    typer.Option("--overlap", help="While the run before goes on: skip (default), queue, cancel_running or allow."),
+    typer.Option("--overlap", help="help.schedules-overlap"),
 ]
-JitterOption = Annotated[str | None, typer.Option("--jitter", metavar="LENGTH", help="Put off by up to so much.")]
-DelayOption = Annotated[str | None, typer.Option("--delay", metavar="LENGTH", help="Start so much later.")]
+JitterOption = Annotated[str | None, typer.Option("--jitter", metavar="LENGTH", help="help.schedules-jitter")]
+DelayOption = Annotated[str | None, typer.Option("--delay", metavar="LENGTH", help="help.schedules-delay")]
 FailuresOption = Annotated[
-    int | None, typer.Option("--pause-after-failures", metavar="N", help="Pause after so many failures in a row.")
+    int | None, typer.Option("--pause-after-failures", metavar="N", help="help.schedules-pause-after-failures")
 ]
-EndsOption = Annotated[str | None, typer.Option("--ends-at", metavar="TIME", help="The last moment.")]
-RunsOption = Annotated[int | None, typer.Option("--max-runs", metavar="N", help="End after so many runs.")]
+EndsOption = Annotated[str | None, typer.Option("--ends-at", metavar="TIME", help="help.schedules-ends-at")]
+RunsOption = Annotated[int | None, typer.Option("--max-runs", metavar="N", help="help.schedules-max-runs")]
 DoneOption = Annotated[
-    str | None, typer.Option("--if-done", help="A period that is complete already: run (default) or skip.")
+    str | None, typer.Option("--if-done", help="help.schedules-if-done")
 ]
 
 
@@ -79,8 +81,7 @@ def length(option: str, text: str, *, may_be_none: bool = False) -> float | None
         return None
     found = _LENGTH.fullmatch(text.strip())
     if found is None:
-        message = f"{option} wants a length of time, as in 90s, 15m, 24h or 7d; it got '{text}'"
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-a-duration", option=option, text=text))
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -96,8 +97,7 @@ def moment(option: str, text: str, zone: str) -> datetime:
     try:
         read = datetime.fromisoformat(text.strip())
     except ValueError:
-        message = f"{option} wants a moment, as in 2030-01-31T03:00 or 2030-01-31T03:00+03:00; it got '{text}'"
-        raise UsageError(message) from None
+        raise UsageError(Message("cli.not-a-time", option=option, text=text)) from None
     return read if read.tzinfo is not None else read.replace(tzinfo=ZoneInfo(zone))
 
 

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import WORKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, use_language
 
 PACKAGE = "jobtrail_examples.flights"  # in a wheel
 IN_CHECKOUT = "jobtrail_flights_example"
@@ -21,19 +22,20 @@ IN_CHECKOUT = "jobtrail_flights_example"
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "demo", WORKING)(demo)
+    command(cli, "demo", "run", "help.demo")(demo)
 
 
 def demo(
     session: Session,
-    once: Annotated[bool, typer.Option("--once", help="Run all to the end and stop.")] = False,
-    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Other files of the same form.")] = None,
-    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="For jobs.db and warehouse.db.")] = None,
-    host: Annotated[str, typer.Option("--host", help="The address of the console.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")] = 8765,
+    once: Annotated[bool, typer.Option("--once", help="help.demo-once")] = False,
+    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="help.demo-data")] = None,
+    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="help.demo-dir")] = None,
+    host: Annotated[str, typer.Option("--host", help="help.demo-host")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = 8765,
 ) -> int:
     """See it work: load real data with real jobs, correct it, run again what failed; then look at it in the console."""
-    code: int = part("demo.run").run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
+    with use_language("en"):  # of what its workers store and log, and of what the example prints
+        code: int = part("demo.run").run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
     return code
 
 
@@ -64,8 +66,7 @@ def flights() -> ModuleType:
             return importlib.import_module(PACKAGE)
     spec = importlib.util.spec_from_file_location(IN_CHECKOUT, start, submodule_search_locations=[str(start.parent)])
     if not start.is_file() or spec is None or spec.loader is None:
-        message = "the example 'flights' did not come with this installation of jobtrail"
-        raise UsageError(message)
+        raise UsageError(Message("cli.no-examples"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[IN_CHECKOUT] = module
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""``jobtrail doctor``: is everything well, and what to do where it is not."""
+"""``jobtrail doctor``: checks an installation and says what to do about each fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.session import Session
-from jobtrail.messages import Message, render
+from jobtrail.messages import Message, render, tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ LONG_WAL = 1 << 30  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was checked; ``told`` and ``advice`` are in the reader's language."""
 
     name: str
     state: str
@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSeen:
-    """A worker that is not known to have stopped."""
+    """A worker that has not been recorded as stopped."""
 
     id: str
     host: str
@@ -49,8 +49,8 @@ class WorkerSeen:
     slots: int
     alive: bool
     told: str
-    state: str = "alive"
-    troubles: tuple[Finding, ...] = ()
+    state: str
+    troubles: tuple[Finding, ...]
 
 
 def examine(session: Session) -> int:
@@ -73,9 +73,10 @@ def _print(session: Session, findings: list[Finding]) -> None:
     from jobtrail.cli.rendering.text import clean
 
     signs = {GOOD: ("✓ ", "green"), NOTE: ("• ", "yellow"), BAD: ("✗ ", "bold red")}
-    width = max(len(finding.name) for finding in findings) + 2
-    for finding in findings:
-        session.say(signs[finding.state], (finding.name.ljust(width), "bold"), clean(finding.told))
+    names = [tr("names.field", name=finding.name.replace("-", "_")) for finding in findings]
+    width = max(map(len, names)) + 2
+    for name, finding in zip(names, findings, strict=True):
+        session.say(signs[finding.state], (name.ljust(width), "bold"), clean(finding.told))
         if finding.advice:
             session.say(" " * (width + 2), (f"→ {clean(finding.advice)}", "cyan"))
 
@@ -86,7 +87,7 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
     try:
         yield _reach(jobs)
     except StoreError as error:
-        yield Finding("database", BAD, str(error), "see that it runs, and that --database (or JOBTRAIL_URL) names it")
+        yield Finding("database", BAD, render(error), tr("cli.doctor-start-database"))
         return
     if not jobs.store.database.is_sqlite:
         yield _session(jobs)
@@ -107,27 +108,27 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
             yield from _people(conn)
             yield from _bloat(jobs, conn)
     except JobTrailError as error:
-        yield Finding("database", BAD, str(error))
+        yield Finding("database", BAD, render(error))
 
 
 def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
-    """What makes every claim slower without any alarm: a forgotten transaction, a log that cannot be folded in."""
+    """What makes every claim slower without an error: a forgotten transaction, a log that cannot be checkpointed."""
+    from jobtrail.cli.rendering.text import span
     from jobtrail.queries.monitoring import health
 
     if jobs.store.database.is_sqlite:
         path = jobs.store.database.path
         wal = path.with_name(path.name + "-wal") if path is not None else None
         if wal is not None and wal.exists() and wal.stat().st_size > LONG_WAL:
-            told = f"{wal.name} has {wal.stat().st_size / 1e9:.1f} GB"
-            yield Finding("bloat", NOTE, told, "some program keeps a reading transaction open; end it")
+            told = tr("cli.doctor-long-wal", file=wal.name, size=round(wal.stat().st_size / 1e9, 1))
+            yield Finding("bloat", NOTE, told, tr("cli.doctor-end-reader"))
         return
     if health.autovacuum_is_off(conn):
-        advice = "switch it on, or have VACUUM ANALYZE run every night: without it claims and pages become slower"
-        yield Finding("bloat", NOTE, "autovacuum is off on this server", advice)
+        yield Finding("bloat", NOTE, tr("cli.doctor-autovacuum-off"), tr("cli.doctor-autovacuum-on"))
     age = health.oldest_transaction(conn)
     if age is not None and age > OLD_TRANSACTION.total_seconds():
-        told = f"a transaction has been open for {timedelta(seconds=int(age))}"
-        yield Finding("bloat", NOTE, told, "end it (pg_stat_activity): rows that died since cannot be cleaned up")
+        told = tr("cli.doctor-old-transaction", span=span(age))
+        yield Finding("bloat", NOTE, told, tr("cli.doctor-end-transaction"))
 
 
 def _reach(jobs: JobTrail) -> Finding:
@@ -140,18 +141,18 @@ def _reach(jobs: JobTrail) -> Finding:
     took = (time.perf_counter() - begun) * 1000
     kind = "SQLite" if jobs.store.database.is_sqlite else "PostgreSQL"
     where = address(jobs.store.database.url)
-    return Finding("database", GOOD, f"{kind} {version} at {where}, answers in {took:.0f} ms")
+    return Finding("database", GOOD, tr("cli.doctor-database", kind=f"{kind} {version}", where=where, ms=round(took)))
 
 
 def _session(jobs: JobTrail) -> Finding:
     """How PostgreSQL is reached: directly, or through a pooler."""
     if not jobs.store.database.pooled:
-        told = Message("database.session-direct")
+        told = tr("database.session-direct")
     elif jobs.settings.notify_url:
-        told = Message("database.session-pooled-listens")
+        told = tr("database.session-pooled-listens")
     else:
-        told = Message("database.session-pooled-polls", seconds=f"{jobs.settings.poll_interval:g}")
-    return Finding("connection", GOOD, render(told))
+        told = tr("database.session-pooled-polls", seconds=f"{jobs.settings.poll_interval:g}")
+    return Finding("connection", GOOD, told)
 
 
 def _schema(jobs: JobTrail) -> Finding:
@@ -159,12 +160,14 @@ def _schema(jobs: JobTrail) -> Finding:
 
     state = migration.state(jobs.store.database)
     if state.current:
-        return Finding("schema", GOOD, f"{state.version}, current")
+        return Finding("schema", GOOD, tr("cli.doctor-schema-current", version=state.version))
     if state.newer:
-        told = f"{state.version}, newer than this program, which knows {migration.HEAD}"
-        return Finding("schema", BAD, told, "update jobtrail on this machine")
-    told = "no tables of jobtrail" if state.version is None else f"{state.version}, this program needs {migration.HEAD}"
-    return Finding("schema", BAD, told, "run: jobtrail migrate")
+        told = tr("cli.doctor-schema-newer", version=state.version, known=migration.HEAD)
+        return Finding("schema", BAD, told, tr("cli.doctor-update"))
+    told = tr("cli.doctor-no-tables")
+    if state.version is not None:
+        told = tr("cli.doctor-schema-older", version=state.version, needed=migration.HEAD)
+    return Finding("schema", BAD, told, tr("cli.doctor-migrate"))
 
 
 def _clock(now: datetime) -> Finding:
@@ -172,10 +175,10 @@ def _clock(now: datetime) -> Finding:
     from datetime import datetime as clock
 
     off = clock.now(UTC) - now
-    told = f"{abs(off.total_seconds()):.1f} s {'ahead of' if off > timedelta(0) else 'behind'} the database"
     if abs(off) <= CLOCK_LIMIT:
-        return Finding("clock", GOOD, "agrees with the database")
-    return Finding("clock", NOTE, f"this machine is {told}", "nothing is judged by it, but set it: logs will not match")
+        return Finding("clock", GOOD, tr("cli.doctor-clock-agrees"))
+    code = "cli.doctor-clock-ahead" if off > timedelta(0) else "cli.doctor-clock-behind"
+    return Finding("clock", NOTE, tr(code, seconds=round(abs(off.total_seconds()), 1)), tr("cli.doctor-set-clock"))
 
 
 def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
@@ -183,37 +186,36 @@ def _tasks(session: Session, jobs: JobTrail, conn: Connection) -> Finding:
 
     waiting = health.waiting_tasks(conn)
     if not session.has_app:
-        told = f"{len(waiting)} waiting task names; without --app it is not known whether they are registered"
-        return Finding("tasks", NOTE, told, "say --app module:object to have them checked")
+        return Finding("tasks", NOTE, tr("cli.doctor-tasks-unchecked", count=len(waiting)), tr("cli.doctor-name-app"))
     unknown = sorted(name for name in waiting if jobs.tasks.find(name) is None)
     if unknown:
-        told = f"jobs wait for tasks that this application does not know: {', '.join(unknown)}"
-        return Finding("tasks", BAD, told, "register them (or give a task that was renamed aliases=[…])")
-    return Finding("tasks", GOOD, f"{len(jobs.tasks.all())} registered, all that jobs wait for are known")
+        return Finding("tasks", BAD, tr("cli.doctor-unknown-tasks", tasks=unknown), tr("cli.doctor-register-tasks"))
+    return Finding("tasks", GOOD, tr("cli.doctor-tasks", count=len(jobs.tasks.all())))
 
 
 def _plugins(session: Session, jobs: JobTrail) -> Iterator[Finding]:
-    """The plug-ins that are used, and each that is left out, with its reason."""
+    """The plug-ins in use, and each one that was left out, with its reason."""
     from .plugins import told_broken
 
     used = jobs.plugins
-    told = ", ".join(f"{one.name} {one.version or ''}".strip() for one in used.values())
-    yield Finding("plug-ins", GOOD, told or "none")
+    names = ", ".join(f"{one.name} {one.version or ''}".strip() for one in used.values())
+    yield Finding("plug-ins", GOOD, names or tr("cli.none"))
     for one in used.broken:
-        advice = f"mend or remove the package {one.package}" if one.package else "mend or remove it"
+        advice = tr("cli.doctor-repair-package", package=one.package) if one.package else tr("cli.doctor-repair")
         yield Finding("plug-in", BAD, told_broken(one), advice)
     for name in sorted({name for name, _ in used.commands()} & session.command_names):
-        yield Finding("plug-in", NOTE, f"'{name}' is a command of jobtrail, so those of the plug-in cannot be called")
+        yield Finding("plug-in", NOTE, tr("cli.doctor-command-taken", name=name))
 
 
 def _outside(session: Session, jobs: JobTrail) -> Iterator[Finding]:
-    """What is set from outside, and what of it speaks about tasks that there are not."""
+    """The options that are set from outside, and those for tasks that are not registered."""
     given = jobs.overrides
     unknown = given.unknown(jobs.tasks.find) if session.has_app else []
-    for told in unknown:
-        yield Finding("settings", BAD, render(told), "see the names: jobtrail tasks")
+    for one in unknown:
+        yield Finding("settings", BAD, render(one), tr("cli.doctor-see-tasks"))
     if given.path is not None and not unknown:
-        yield Finding("settings", GOOD, f"{given.path}: {len(given.values)} settings, {len(given.tasks)} tasks")
+        told = tr("cli.doctor-settings", path=given.path, settings=len(given.values), tasks=len(given.tasks))
+        yield Finding("settings", GOOD, told)
 
 
 # -- workers -----------------------------------------------------------------------------------------
@@ -234,37 +236,43 @@ def _judged(row: Any, now: datetime, silent_after: float) -> WorkerSeen:
     gone = _is_gone(row)
     silent = is_silent(vars(row), now, silent_after)
     since = row.beat_at or row.started_at
-    told = "its process is gone" if gone else f"silent for {span(now - since)}" if silent else "alive"
+    told = tr("cli.process-gone") if gone else tr("cli.silent-for", span=span(now - since)) if silent else ""
     queues = tuple(loads(row.queues)) if row.state == "alive" else ()
     troubles = () if gone else tuple(_troubles_of(row, now))
     return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not silent, told, row.state, troubles)
 
 
 def _troubles_of(row: Any, now: datetime) -> Iterator[Finding]:
-    """What a worker says of its own health; it writes that only when it changes."""
+    """What a worker reports about its own health."""
     told = loads(row.detail) if row.detail else {}
     lost, away = told.get("slots_lost"), told.get("store_away")
     for chore, why in told.get("failing", {}).items():
-        yield Finding(chore, BAD, f"its {chore} fails and is repeated: {why}", "its log, and that of the database, say more")
+        failing = tr("cli.doctor-loop-fails", loop=_loop(chore), why=why)
+        yield Finding(chore, BAD, failing, tr("cli.doctor-read-logs"))
     for chore in told.get("late", []):
-        yield Finding(chore, BAD, f"its {chore} has not completed a pass for long", "restart it; its jobs are given back")
+        yield Finding(chore, BAD, tr("cli.doctor-loop-late", loop=_loop(chore)), tr("cli.doctor-restart"))
     if lost:
-        what = f"{lost['lost']} of {lost['of']} slots are lost to bodies that do not stop: {', '.join(lost['by'])}"
-        advice = "restart it (what runs there runs again), and give such tasks executor='process', which can be ended"
-        yield Finding("slots", BAD, what, advice)
+        slots = tr("cli.doctor-slots-lost", lost=lost["lost"], total=lost["of"], jobs=lost["by"])
+        yield Finding("slots", BAD, slots, tr("cli.doctor-restart-and-end"))
     if "loop_blocked_since" in told:
         yield _blocked(told, now)
     if away:
         yield from _away(away, now)
 
 
+def _loop(name: str) -> Message:
+    """The name of a background loop of a worker."""
+    return Message("names.field", name=name.replace(" ", "_"))
+
+
 def _blocked(told: dict[str, Any], now: datetime) -> Finding:
     from jobtrail.cli.rendering.text import span
 
     since = timedelta(seconds=max(0.0, now.timestamp() - told["loop_blocked_since"]))
-    by = f" by job {', '.join(told['by'])}" if told.get("by") else ""
-    advice = "an async body must await: make it a plain function, or give it executor='process'"
-    return Finding("loop", NOTE, f"its event loop has been blocked for {span(since)}{by}", advice)
+    blocked = tr("cli.doctor-loop-blocked", span=span(since))
+    if told.get("by"):
+        blocked = tr("cli.doctor-loop-blocked-by", span=span(since), jobs=told["by"])
+    return Finding("loop", NOTE, blocked, tr("cli.doctor-await"))
 
 
 def _away(away: dict[str, Any], now: datetime) -> Iterator[Finding]:
@@ -274,14 +282,13 @@ def _away(away: dict[str, Any], now: datetime) -> Iterator[Finding]:
 
     since, until = (moment.fromisoformat(text) if text else None for text in (away["since"], away["until"]))
     if until is None:
-        yield Finding("store", BAD, f"it cannot write to the database: {away['why']}", "what it runs goes on, its ends wait")
+        yield Finding("store", BAD, tr("cli.doctor-cannot-write", why=away["why"]), tr("cli.doctor-ends-wait"))
     elif since is not None and now - until < RECENT:
-        told = f"it was without the database for {span(until - since)} until {span(now - until)} ago, and goes on"
-        yield Finding("store", NOTE, told, None)
+        yield Finding("store", NOTE, tr("cli.doctor-was-away", span=span(until - since), ago=span(now - until)))
 
 
 def _is_gone(row: Any) -> bool:
-    """On this host the operating system knows."""
+    """Whether its process is known to be gone: the operating system knows that on this host."""
     from jobtrail.store import workers
 
     if row.boot is None or row.boot != workers.boot_id() or row.pid_namespace != workers.pid_namespace():
@@ -289,27 +296,24 @@ def _is_gone(row: Any) -> bool:
     return row.process_start is not None and workers.process_start(row.pid) != row.process_start
 
 
-def _does(one: WorkerSeen) -> str:
+def _does(one: WorkerSeen) -> Message:
     if one.state == "alive":
-        return f"queues {', '.join(one.queues)}, {one.slots} slots"
-    return "stopping" if one.state == "stopping" else "leaving: a body of it cannot be stopped"
+        return Message("cli.serves", queues=list(one.queues), slots=one.slots)
+    return Message("cli.stopping" if one.state == "stopping" else "cli.leaving")
 
 
 def _told_workers(found: list[WorkerSeen]) -> Finding:
     from jobtrail.cli.rendering.text import tail
 
+    start = tr("cli.doctor-start-worker")
     if not found:
-        return Finding("workers", NOTE, "none is running", "start one: jobtrail --app module:object worker")
+        return Finding("workers", NOTE, tr("cli.doctor-no-worker"), start)
     alive = [one for one in found if one.alive]
     dead = [one for one in found if not one.alive]
-    parts = [
-        f"…{tail(one.id)} on {one.host} (pid {one.pid}, {_does(one)})"
-        for one in alive
-    ]
-    parts += [f"…{tail(one.id)} on {one.host}: {one.told}" for one in dead[:5]]
-    state = GOOD if alive else NOTE
-    advice = None if alive else "start one: jobtrail --app module:object worker"
-    return Finding("workers", state, f"{len(alive)} alive: {'; '.join(parts)}" if parts else "none", advice)
+    parts = [tr("cli.worker-alive", id=tail(one.id), host=one.host, pid=str(one.pid), does=_does(one)) for one in alive]
+    parts += [tr("cli.worker-dead", id=tail(one.id), host=one.host, told=one.told) for one in dead[:5]]
+    told = tr("cli.doctor-alive", count=len(alive), workers="; ".join(parts))
+    return Finding("workers", GOOD if alive else NOTE, told, None if alive else start)
 
 
 def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
@@ -317,7 +321,7 @@ def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:
 
     for one in found:
         for trouble in one.troubles:
-            told = f"worker …{tail(one.id)} on {one.host} (pid {one.pid}): {trouble.told}"
+            told = tr("cli.worker-trouble", id=tail(one.id), host=one.host, pid=str(one.pid), trouble=trouble.told)
             yield Finding(trouble.name, trouble.state, told, trouble.advice)
 
 
@@ -330,34 +334,31 @@ def _waiting(conn: Connection, now: datetime, workers: list[WorkerSeen]) -> Find
 
     oldest = statistics.oldest_waiting(conn, now)
     if not oldest:
-        return Finding("waiting", GOOD, "no job that is due waits")
-    told = ", ".join(f"queue '{queue}' since {span(now - since)}" for queue, since in sorted(oldest.items()))
+        return Finding("waiting", GOOD, tr("cli.doctor-nothing-waits"))
+    told = ", ".join(tr("cli.queue-waits", queue=queue, span=span(now - since)) for queue, since in sorted(oldest.items()))
     served = {queue for one in workers if one.alive for queue in one.queues}
     alone = sorted(queue for queue in oldest if queue not in served)
     late = sorted(queue for queue, since in oldest.items() if now - since > WAIT_LIMIT)
     if alone:
         names = ",".join(alone)
-        return Finding(
-            "waiting", BAD, f"{told}; no worker serves {names}", f"start one: jobtrail worker --queues {names}"
-        )
+        advice = tr("cli.doctor-serve-queues", queues=names)
+        return Finding("waiting", BAD, tr("cli.doctor-no-worker-for", told=told, queues=names), advice)
     if late:
-        return Finding("waiting", BAD, told, "more workers, or more slots (--concurrency), would shorten the queue")
+        return Finding("waiting", BAD, told, tr("cli.doctor-more-workers"))
     return Finding("waiting", GOOD, told)
 
 
 def _orphans(conn: Connection, workers: list[WorkerSeen]) -> Iterator[Finding]:
-    """Jobs that the record calls running on a worker that does not run."""
+    """Running jobs, and jobs recorded as running on a worker that does not run."""
     from jobtrail.queries.monitoring import health
 
     alive = {one.id for one in workers if one.alive}
     counted = health.held_by_worker(conn)
     lost = sum(number for worker, number in counted.items() if worker not in alive)
     running = sum(counted.values()) - lost
-    yield Finding("running", GOOD, f"{running:,} on workers that are alive")
+    yield Finding("running", GOOD, tr("cli.doctor-running", count=running))
     if lost:
-        yield Finding(
-            "lost", BAD, f"{lost:,} marked as running on workers that are gone", "any running worker recovers them"
-        )
+        yield Finding("lost", BAD, tr("cli.doctor-lost", count=lost), tr("cli.doctor-recovers"))
 
 
 def _people(conn: Connection) -> Iterator[Finding]:
@@ -366,11 +367,10 @@ def _people(conn: Connection) -> Iterator[Finding]:
     counted = search.status_counts(conn)
     asked = counted["awaiting_input"].number + counted["awaiting_mapping"].number
     if asked:
-        yield Finding("questions", NOTE, f"{asked:,} jobs wait for an answer", "jobtrail list status:awaiting_input")
-    if counted["interrupted"].number:
-        told = f"{counted['interrupted'].number:,} jobs are held after their worker died"
-        yield Finding("held", NOTE, told, "jobtrail list status:interrupted; then retry or cancel them")
-    bad = counted["failed"].number
-    if bad:
-        plus = "+" if counted["failed"].more else ""
-        yield Finding("failed", NOTE, f"{bad:,}{plus} jobs failed", "jobtrail list status:failed")
+        yield Finding("questions", NOTE, tr("cli.doctor-questions", count=asked), "jobtrail list status:awaiting_input")
+    held, failed = counted["interrupted"], counted["failed"]
+    if held.number:
+        yield Finding("held", NOTE, tr("cli.doctor-held", count=held.number), tr("cli.doctor-list-held"))
+    if failed.number:
+        told = tr("cli.doctor-failed", count=failed.number, more="+" if failed.more else "")
+        yield Finding("failed", NOTE, told, "jobtrail list status:failed")

@@ -1,4 +1,4 @@
-"""Keeping: migrate, prune; and doctor, which has a file of its own."""
+"""``jobtrail migrate`` and ``jobtrail prune``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Annotated
 
 import typer
 
-from jobtrail.cli.command import KEEPING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import tr
 
 from . import doctor
 
 
 def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
-    command(cli, "migrate", KEEPING)(migrate)
-    command(cli, "prune", KEEPING)(prune)
-    command(cli, "doctor", KEEPING)(doctor.examine)
+    command(cli, "migrate", "maintain", "help.migrate")(migrate)
+    command(cli, "prune", "maintain", "help.prune")(prune)
+    command(cli, "doctor", "maintain", "help.doctor")(doctor.examine)
 
 
 def migrate(
     session: Session,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the statements for a DBA instead of running them.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="help.migrate-sql")] = False,
 ) -> None:
     """Create or upgrade the tables."""
     from jobtrail.database import migration as schema
@@ -40,29 +41,27 @@ def migrate(
     if session.as_json:
         session.json({"migrated": done, "schema": schema.HEAD})
     else:
-        session.say(
-            f"the schema is {schema.HEAD} now" if done else f"the schema is {schema.HEAD} already; nothing was to do"
-        )
+        session.say(tr("cli.migrated" if done else "cli.migrated-already", version=schema.HEAD))
 
 
 def prune(
     session: Session,
     days: Annotated[
-        float | None, typer.Option("--days", min=0, help="Keep ended jobs of every status for so many days.")
+        float | None, typer.Option("--days", min=0, help="help.prune-days")
     ] = None,
     completed: Annotated[
-        float | None, typer.Option("--completed-days", min=0, help="Completed jobs (else the setting keep_completed).")
+        float | None, typer.Option("--completed-days", min=0, help="help.prune-completed-days")
     ] = None,
     cancelled: Annotated[
-        float | None, typer.Option("--cancelled-days", min=0, help="Cancelled jobs (else the setting keep_cancelled).")
+        float | None, typer.Option("--cancelled-days", min=0, help="help.prune-cancelled-days")
     ] = None,
     failed: Annotated[
-        float | None, typer.Option("--failed-days", min=0, help="Failed jobs (else the setting keep_failed).")
+        float | None, typer.Option("--failed-days", min=0, help="help.prune-failed-days")
     ] = None,
     partial: Annotated[
-        float | None, typer.Option("--partial-days", min=0, help="Partial jobs (else the setting keep_partial).")
+        float | None, typer.Option("--partial-days", min=0, help="help.prune-partial-days")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="help.prune-dry-run")] = False,
 ) -> None:
     """Remove jobs that ended long ago, as the settings say; units and unresolved items stay."""
     from jobtrail.store import retention
@@ -83,13 +82,13 @@ def prune(
 
 
 def _tell(session: Session, counted: dict[str, int], *, dry: bool) -> None:
+    from jobtrail.cli.rendering.views import counted as counted_as
+
     if session.as_json:
         session.json({"jobs": counted, "total": sum(counted.values()), "dry_run": dry})
         return
-    told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "nothing"
+    told = ", ".join(counted_as(number, status) for status, number in sorted(counted.items())) or tr("cli.nothing")
     if dry:
-        session.say(
-            f"old enough: {told}", (" (those that other work still refers to would stay)" if counted else "", "dim")
-        )
+        session.say(tr("cli.old-enough", counted=told), (f" {tr('cli.would-stay')}" if counted else "", "dim"))
     else:
-        session.say(f"removed: {told}")
+        session.say(tr("cli.removed", counted=told))

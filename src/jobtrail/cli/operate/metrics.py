@@ -1,4 +1,4 @@
-"""``jobtrail metrics``: what Prometheus reads, printed once or served."""
+"""``jobtrail metrics``: the metrics for Prometheus, printed once or served."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +24,13 @@ PORT = 9480
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "metrics", LOOKING)(tell)
+    command(cli, "metrics", "read", "help.metrics")(tell)
 
 
 def tell(
     session: Session,
-    serve: Annotated[bool, typer.Option("--serve", help="Answer scrapes until stopped, on 127.0.0.1.")] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="Where to serve; 0 takes a free one.")] = PORT,
+    serve: Annotated[bool, typer.Option("--serve", help="help.metrics-serve")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.metrics-port")] = PORT,
 ) -> None:
     """Counts and ages for Prometheus: printed once, or served until stopped."""
     jobs = session.open()
@@ -47,7 +48,7 @@ def tell(
 
 def _serve(session: Session, metrics: Metrics, port: int) -> None:
     server = metrics.serve(port)
-    session.hint(f"metrics on http://127.0.0.1:{server.server_port}/metrics; stop with Ctrl-C")
+    session.hint(tr("cli.metrics-until-stopped", url=f"http://127.0.0.1:{server.server_port}/metrics"))
     if session.as_json:
         session.json({"host": "127.0.0.1", "port": server.server_port})
         sys.stdout.flush()
@@ -60,7 +61,7 @@ def _serve(session: Session, metrics: Metrics, port: int) -> None:
 
 @contextlib.contextmanager
 def _told(stopped: threading.Event) -> Iterator[None]:
-    """The ordinary signals are no errors here."""
+    """Within the block SIGTERM and SIGINT set the event."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:
         signal.signal(number, lambda *_: stopped.set())

@@ -1,4 +1,4 @@
-"""``jobtrail plugins``, and ``jobtrail PLUGIN COMMAND``: what plug-ins there are, and the commands that they bring."""
+"""``jobtrail plugins``, and ``jobtrail PLUGIN COMMAND``: the plug-ins and their commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import LOOKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "plugins", LOOKING)(list_plugins)
+    command(cli, "plugins", "read", "help.plugins")(list_plugins)
 
 
 def list_plugins(
     session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show all that this one brings.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="help.plugins-name")] = None,
 ) -> None:
     """The plug-ins, what each brings, and which of them are left out."""
     jobs = session.open(creates=True)
@@ -38,11 +39,11 @@ def list_plugins(
         session.json({"plugins": [_as_json(one) for one in mounted], "broken": [_broken_json(one) for one in broken]})
         return
     if not mounted and not broken:
-        session.say(("no plug-ins are installed or handed in", "dim"))
+        session.say((tr("cli.no-plugins"), "dim"))
     if mounted:
         _print(session, mounted)
     for one in broken:
-        session.say(("left out  ", "bold red"), told_broken(one))
+        session.say((f"{tr('cli.left-out')}  ", "bold red"), told_broken(one))
 
 
 def _named(jobs: JobTrail, name: str) -> MountedPlugin:
@@ -51,7 +52,7 @@ def _named(jobs: JobTrail, name: str) -> MountedPlugin:
     if name in jobs.plugins:
         return jobs.plugins[name]
     left_out = [told_broken(one) for one in jobs.plugins.broken if one.name == name]
-    message = f"the plug-in is left out: {left_out[0]}" if left_out else f"there is no plug-in '{name}'"
+    message = Message("cli.plugin-left-out", why=left_out[0]) if left_out else Message("cli.no-plugin", name=name)
     raise NotFound(message)
 
 
@@ -64,7 +65,7 @@ def _print_one(session: Session, one: MountedPlugin) -> None:
     session.say((one.name, "bold"), f" {one.version or ''} {clean(one.plugin.about or '')}".rstrip())
     for part, names in _parts(one).items():
         for name in names:
-            session.say((f"  {part:<12}", "dim"), clean(name))
+            session.say((f"  {tr('names.field', name=part):<12}", "dim"), clean(name))
 
 
 def _print(session: Session, mounted: list[MountedPlugin]) -> None:
@@ -73,9 +74,9 @@ def _print(session: Session, mounted: list[MountedPlugin]) -> None:
     from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import clean, short
 
-    table = plain_table("plug-in", "version", "package", "brings", "about", rest="about")
+    table = plain_table("plug_in", "version", "package", "brings", "about", rest="about")
     for one in mounted:
-        row = (one.version or "", one.package or "handed in", _brings(one), short(one.plugin.about or "", 100))
+        row = (one.version or "", one.package or tr("cli.handed-in"), _brings(one), short(one.plugin.about or "", 100))
         table.add_row(Text(clean(one.name), "bold"), *(Text(clean(part)) for part in row))
     table.show(session.console)
 
@@ -87,8 +88,8 @@ def _parts(one: MountedPlugin) -> dict[str, list[str]]:
 
 
 def _brings(one: MountedPlugin) -> str:
-    counted = [(len(names), part) for part, names in _parts(one).items() if names]
-    return ", ".join(f"{number} {part.rstrip('s') if number == 1 else part}" for number, part in counted) or "nothing"
+    counted = [tr("names.part", name=part, count=len(names)) for part, names in _parts(one).items() if names]
+    return ", ".join(counted) or tr("cli.nothing")
 
 
 def _as_json(one: MountedPlugin) -> dict[str, Any]:
@@ -101,10 +102,11 @@ def _broken_json(one: BrokenPlugin) -> dict[str, Any]:
 
 
 def told_broken(one: BrokenPlugin) -> str:
-    """A plug-in that is left out, and why, in one line."""
+    """The name of a plug-in that was left out, and the reason, in one line."""
     from jobtrail.cli.rendering.text import clean
 
-    return clean(f"{one.name}{f' (package {one.package})' if one.package else ''}: {one.reason}")
+    name = tr("cli.plugin-of-package", name=one.name, package=one.package) if one.package else one.name
+    return clean(f"{name}: {one.reason}")
 
 
 # -- the commands of plug-ins ------------------------------------------------------------------------
@@ -118,9 +120,10 @@ def installed_names(taken: Iterable[str]) -> list[str]:
 
 
 def group_of(name: str, app: str | None) -> Any:
-    """The commands of the plug-in ``name`` as one command, or None when there is no such plug-in.
+    """The commands of a plug-in as one command, or None if there is no such plug-in.
 
-    Raises: UsageError when it brings none or is left out.
+    Raises:
+        UsageError: if it has no commands or was left out.
     """
     from jobtrail.errors import UsageError
 
@@ -129,8 +132,7 @@ def group_of(name: str, app: str | None) -> Any:
         return _group(plugins[name].plugin)
     for one in plugins.broken:
         if one.name == name:
-            message = f"the plug-in is left out: {told_broken(one)}"
-            raise UsageError(message)
+            raise UsageError(Message("cli.plugin-left-out", why=told_broken(one)))
     return None
 
 
@@ -147,24 +149,23 @@ def _group(plugin: Plugin) -> Any:
     from jobtrail.errors import UsageError
 
     if not plugin.commands:
-        message = f"the plug-in '{plugin.name}' brings no commands"
-        raise UsageError(message)
+        raise UsageError(Message("cli.plugin-without-commands", name=plugin.name))
     cli = typer.Typer(
         name=plugin.name,
-        help=plugin.about or f"Commands of the plug-in {plugin.name}.",
+        help=plugin.about or tr("cli.commands-of", name=plugin.name),
         rich_markup_mode=None,
         no_args_is_help=True,
         add_completion=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    cli.callback()(lambda: None)  # else one command alone would take the place of the group
+    cli.callback()(lambda: None)  # else a single command would replace the group
     for one in plugin.commands.values():
         command(cli, one.name, plugin.name)(_as_ours(plugin.name, one.function))
     return typer.main.get_command(cli)
 
 
 def _as_ours(plugin: str, function: Callable[..., Any]) -> Callable[..., int | None]:
-    """The function as the other commands are: a session first, then its own options."""
+    """The function in the form of our commands: a session first, then its own options."""
     own = [_evaluated(p, function) for p in list(inspect.signature(function).parameters.values())[1:]]
     wants_json = any(p.name == "as_json" for p in own)
 
@@ -187,7 +188,7 @@ def _as_ours(plugin: str, function: Callable[..., Any]) -> Callable[..., int | N
 
 
 def _evaluated(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
-    """An annotation that is a text as what it names; not that of the application, which may be imported for types only."""
+    """Evaluate an annotation that is a text."""
     if not isinstance(parameter.annotation, str):
         return parameter
     names = getattr(inspect.unwrap(function), "__globals__", {})
@@ -198,5 +199,4 @@ def _check_mounted(jobs: JobTrail, plugin: str) -> None:
     from jobtrail.errors import UsageError
 
     if plugin not in jobs.plugins:
-        message = f"this application does not use the plug-in '{plugin}'"
-        raise UsageError(message)
+        raise UsageError(Message("cli.plugin-not-used", name=plugin))

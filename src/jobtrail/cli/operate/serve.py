@@ -1,4 +1,4 @@
-"""``jobtrail serve``: API, console and worker in one process; ``jobtrail token``: who may use it from elsewhere."""
+"""``jobtrail serve``: API, console and worker in one process; ``jobtrail token``: API tokens."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import KEEPING, WORKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.commands.submit import ActorOption, actor_or_me
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr, use_language
 
 from . import systemd
 
@@ -24,20 +25,20 @@ if TYPE_CHECKING:
     from jobtrail.worker.worker import Worker
 
 LoginOption = Annotated[
-    str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="Says who a request is from: a Person, or None.")
+    str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="help.serve-login")
 ]
 ProxyHeaderOption = Annotated[
-    str | None, typer.Option("--proxy-header", metavar="NAME", help="The header in which a trusted proxy names the user.")
+    str | None, typer.Option("--proxy-header", metavar="NAME", help="help.serve-proxy-header")
 ]
 TrustedProxyOption = Annotated[
-    list[str] | None, typer.Option("--trusted-proxy", metavar="ADDRESS", help="From where that header is believed.")
+    list[str] | None, typer.Option("--trusted-proxy", metavar="ADDRESS", help="help.serve-trusted-proxy")
 ]
 ProxyRoleOption = Annotated[
     list[str] | None,
-    typer.Option("--proxy-role", metavar="NAME=ROLE", help="What a user may do; '*=viewer' for all others."),
+    typer.Option("--proxy-role", metavar="NAME=ROLE", help="help.serve-proxy-role"),
 ]
 NewTokenOption = Annotated[
-    str | None, typer.Option("--new-token", metavar="ROLE", help="Make a token first: viewer, operator or admin.")
+    str | None, typer.Option("--new-token", metavar="ROLE", help="help.serve-new-token")
 ]
 PORT = 8765
 HOST = "127.0.0.1"
@@ -45,8 +46,8 @@ HOST = "127.0.0.1"
 
 def add_to(cli: typer.Typer) -> None:
     """Register the commands of this file."""
-    command(cli, "serve", WORKING)(serve)
-    command(cli, "token", KEEPING)(token)
+    command(cli, "serve", "run", "help.serve")(serve)
+    command(cli, "token", "maintain", "help.token")(token)
 
 
 # -- serving -------------------------------------------------------------------------------------------
@@ -54,16 +55,16 @@ def add_to(cli: typer.Typer) -> None:
 
 def serve(
     session: Session,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = HOST,
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")] = PORT,
-    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Execute jobs, too.")] = True,
-    queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="As for 'jobtrail worker'.")] = "default",
+    host: Annotated[str, typer.Option("--host", help="help.serve-host")] = HOST,
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = PORT,
+    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="help.serve-worker")] = True,
+    queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="help.serve-queues")] = "default",
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (else the setting slots).")
+        int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")
     ] = None,
-    prefix: Annotated[str, typer.Option("--prefix", metavar="/PATH", help="The path below which a proxy serves this.")] = "",
+    prefix: Annotated[str, typer.Option("--prefix", metavar="/PATH", help="help.serve-prefix")] = "",
     name: Annotated[
-        list[str] | None, typer.Option("--name", metavar="HOST", help="A name of this server that requests may use.")
+        list[str] | None, typer.Option("--name", metavar="HOST", help="help.serve-name")
     ] = None,
     login: LoginOption = None,
     proxy_header: ProxyHeaderOption = None,
@@ -100,9 +101,10 @@ def serve(
 
 
 def _function(named: str) -> Any:
-    """What ``module:function`` names.
+    """Return the function that ``module:function`` names.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: if there is none.
     """
     from jobtrail.cli.session import _module
     from jobtrail.errors import UsageError
@@ -110,8 +112,7 @@ def _function(named: str) -> Any:
     module, _, name = named.partition(":")
     found = getattr(_module(module), name, None) if module and name else None
     if not callable(found):
-        message = f"--login wants module:function, as in myproject.people:who; '{named}' is none"
-        raise UsageError(message)
+        raise UsageError(Message("cli.not-a-function", named=named))
     return found
 
 
@@ -131,8 +132,9 @@ def _run(session: Session, jobs: JobTrail, app: Any, listening: socket, worker: 
     from .worker import _leave
 
     with asyncio.Runner() as runner:
-        code = runner.run(_serve(session, app, listening, worker))
-        session.hint(("stopped", "dim"))
+        with use_language("en"):  # of what a worker stores and logs
+            code = runner.run(_serve(session, app, listening, worker))
+        session.hint((tr("cli.stopped"), "dim"))
         if worker is not None and worker.bodies_live():
             jobs.close()
             _leave(code)
@@ -140,7 +142,7 @@ def _run(session: Session, jobs: JobTrail, app: Any, listening: socket, worker: 
 
 
 async def _serve(session: Session, app: Any, listening: socket, worker: Worker | None) -> int:
-    """Serve until somebody says stop; the pages are there until the last job has drained."""
+    """Serve until a signal; the pages are served until the last job has ended."""
     from jobtrail.api.serving import server_for
 
     from .worker import _signals, _Stop
@@ -177,11 +179,7 @@ def _refuse_without_login(jobs: JobTrail, host: str) -> None:
     from jobtrail.errors import UsageError
 
     if all(one.revoked_at is not None for one in jobs.queries.tokens().tokens):
-        message = (
-            f"{host} can be reached from other machines, and nobody could log in: make a token first "
-            "(jobtrail token create --role operator --name ann, or serve --new-token admin), or serve on 127.0.0.1"
-        )
-        raise UsageError(message)
+        raise UsageError(Message("cli.nobody-could-log-in", host=host))
 
 
 def _tell(session: Session, host: str, port: int, prefix: str, text: str | None) -> None:
@@ -191,9 +189,9 @@ def _tell(session: Session, host: str, port: int, prefix: str, text: str | None)
         session.json({"address": address, "token": text})
         sys.stdout.flush()
         return
-    session.say(("jobtrail is at ", "dim"), (address, "bold"))
+    session.say((f"{tr('cli.served-at')} ", "dim"), (address, "bold"))
     if text is not None:
-        session.say(("token (it is shown this once): ", "dim"), (text, "bold"))
+        session.say((f"{tr('cli.token-shown-once')}: ", "dim"), (text, "bold"))
 
 
 def _new_token(jobs: JobTrail, role: str) -> str:
@@ -205,11 +203,11 @@ def _new_token(jobs: JobTrail, role: str) -> str:
 
 def token(
     session: Session,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="create, list or revoke.")] = "list",
-    named: Annotated[str | None, typer.Argument(metavar="NAME", help="For revoke: a name or an id.")] = None,
-    role: Annotated[str | None, typer.Option("--role", help="For create: viewer, operator or admin.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="For create: whose it is.")] = None,
-    days: Annotated[float | None, typer.Option("--days", help="For create: how long it is good.")] = None,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="help.token-what")] = "list",
+    named: Annotated[str | None, typer.Argument(metavar="NAME", help="help.token-which")] = None,
+    role: Annotated[str | None, typer.Option("--role", help="help.token-role")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="help.token-name")] = None,
+    days: Annotated[float | None, typer.Option("--days", help="help.token-days")] = None,
     actor: ActorOption = None,
 ) -> int:
     """API tokens: create one (it is shown once), list them, revoke them."""
@@ -224,8 +222,7 @@ def token(
         return _tell_created(session, _create(jobs, name or named, role, who, days))
     if what == "revoke":
         return _revoke(session, jobs, named or name, who)
-    message = f"'jobtrail token' can create, list and revoke; it cannot '{what}'"
-    raise UsageError(message)
+    raise UsageError(Message("cli.token-unknown-action", action=what))
 
 
 def _create(jobs: JobTrail, name: str | None, role: str | None, actor: str, days: float | None) -> dict[str, Any]:
@@ -234,16 +231,14 @@ def _create(jobs: JobTrail, name: str | None, role: str | None, actor: str, days
     from jobtrail.store import tokens
 
     if name is None or role not in {"viewer", "operator", "admin"}:
-        message = "a token needs a name and a role (viewer, operator or admin): --name ann --role operator"
-        raise UsageError(message)
+        raise UsageError(Message("cli.token-needs-name-and-role"))
     if days is not None and not 0 < days <= 36_500:
-        message = f"--days must be a number above 0 and at most 36,500; it is {days:g}"
-        raise UsageError(message)
+        raise UsageError(Message("cli.token-days", most=36_500, days=days))
     name_option("the name of a token", name)
     now = jobs.store.now()
     expires = None if days is None else now + timedelta(days=days)
-    said: dict[str, Any] = {"name": name, "role": role, "actor": actor, "expires_at": expires}
-    made, text = jobs.store.write(lambda conn: tokens.create(conn, jobs.store.dialect, now, **said))
+    values: dict[str, Any] = {"name": name, "role": role, "actor": actor, "expires_at": expires}
+    made, text = jobs.store.write(lambda conn: tokens.create(conn, jobs.store.dialect, now, **values))
     return {"id": made.id, "name": name, "role": role, "token": text, "expires_at": expires}
 
 
@@ -251,7 +246,7 @@ def _tell_created(session: Session, made: dict[str, Any]) -> int:
     if session.as_json:
         session.json(made)
     else:
-        session.hint((f"token of {made['name']}, {made['role']}; it is shown this once and kept as a digest only", "dim"))
+        session.hint((tr("cli.token-created", name=made["name"], role=made["role"]), "dim"))
         session.say(made["token"])
     return 0
 
@@ -267,12 +262,12 @@ def _list(session: Session, jobs: JobTrail) -> int:
         session.json(found)
         return 0
     if not found.tokens:
-        session.say(("there are no tokens: jobtrail token create --role operator --name ann", "dim"))
+        session.say((tr("cli.no-tokens"), "dim"))
         return 0
     now = found.now
-    table = plain_table("name", "role", "created", "by", "last used", "good until", "id")
+    table = plain_table("name", "role", "created", "by", "last_used", "good_until", "id")
     for one in found.tokens:
-        until = "revoked" if one.revoked_at else moment(one.expires_at, now)
+        until = tr("cli.revoked") if one.revoked_at else moment(one.expires_at, now)
         cells = (one.role, moment(one.created_at, now), one.actor or "", moment(one.used_at, now), until, one.id)
         table.add_row(Text(clean(one.name), "bold"), *(Text(clean(cell)) for cell in cells))
     table.show(session.console)
@@ -284,15 +279,13 @@ def _revoke(session: Session, jobs: JobTrail, name: str | None, actor: str) -> i
     from jobtrail.store import tokens
 
     if name is None:
-        message = "say which token: jobtrail token revoke NAME (or its id)"
-        raise UsageError(message)
+        raise UsageError(Message("cli.token-which"))
     now = jobs.store.now()
     number = jobs.store.write(lambda conn: tokens.revoke(conn, jobs.store.dialect, name, now, actor=actor))
     if not number:
-        message = f"no token that is good is called '{name}'"
-        raise NotFound(message)
+        raise NotFound(Message("cli.no-token", name=name))
     if session.as_json:
         session.json({"revoked": number})
     else:
-        session.say(f"{number} revoked" if number > 1 else "revoked")
+        session.say(tr("cli.tokens-revoked", count=number))
     return 0

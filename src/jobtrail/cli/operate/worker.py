@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from jobtrail.cli.command import WORKING, command
+from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.messages import Message, tr, use_language
 
 from . import systemd
 
@@ -29,24 +30,24 @@ FAILED = 1
 
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
-    command(cli, "worker", WORKING)(work)
+    command(cli, "worker", "run", "help.worker")(work)
 
 
 def work(
     session: Session,
     queues: Annotated[
-        str, typer.Option("--queues", "-q", metavar="A,B", help="Queues; 'a=5,b=2' gives each its slots.")
+        str, typer.Option("--queues", "-q", metavar="A,B", help="help.worker-queues")
     ] = "default",
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Jobs at once (else the setting slots).")
+        int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")
     ] = None,
     end_blocked: Annotated[
-        bool, typer.Option("--end-blocked", help="End this process when its event loop is blocked past a job's deadline.")
+        bool, typer.Option("--end-blocked", help="help.worker-end-blocked")
     ] = False,
-    burst: Annotated[bool, typer.Option("--burst", help="End when nothing waits any more.")] = False,
+    burst: Annotated[bool, typer.Option("--burst", help="help.worker-burst")] = False,
     metrics_port: Annotated[
         int | None,
-        typer.Option("--metrics-port", min=0, max=65_535, help="Answer scrapes of Prometheus on 127.0.0.1 at this port."),
+        typer.Option("--metrics-port", min=0, max=65_535, help="help.worker-metrics-port"),
     ] = None,
 ) -> int:
     """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
@@ -58,17 +59,18 @@ def work(
     jobs.service.make_ready()
     if metrics_port is not None:
         port = jobs.metrics().serve(metrics_port).server_port
-        session.hint((f"metrics on http://127.0.0.1:{port}/metrics", "dim"))
+        session.hint((tr("cli.metrics-served", url=f"http://127.0.0.1:{port}/metrics"), "dim"))
     speed_up_switches()
     options = {"slots": concurrency, "end_blocked": end_blocked or None}
     worker = jobs.worker(queues=named, beat="child", leaves_process=True, **options)
     _tell_start(session, jobs, worker)
     begun = time.monotonic()
     with asyncio.Runner() as runner:
-        code = runner.run(_serve(session, worker, burst=burst))
+        with use_language("en"):  # of what a worker stores and logs
+            code = runner.run(_serve(session, worker, burst=burst))
         _tell_end(session, jobs, worker, time.monotonic() - begun)
         if worker.bodies_live():
-            _leave(code)  # a body that ignores its cancel would keep the loop, and the process, for ever
+            _leave(code)  # a body that ignores its cancel would keep the process alive
     return code
 
 
@@ -83,22 +85,20 @@ def _queues(text: str, concurrency: int | None) -> list[str] | dict[str, int]:
 
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
-        message = "--queues wants names, as in: default,imports"
-        raise UsageError(message)
+        raise UsageError(Message("cli.queues-without-names"))
     if not any("=" in name for name in names):
         return list(dict.fromkeys(names))
     slots: dict[str, int] = {}
     for name in names:
         queue, _, number = name.rpartition("=")
         if not number.isdecimal() or int(number) < 1 or concurrency is not None:
-            message = "--queues wants either names with --concurrency, or slots for each, as in: default=10,imports=2"
-            raise UsageError(message)
+            raise UsageError(Message("cli.queues-and-slots"))
         slots[queue.strip()] = int(number)
     return slots
 
 
 def _log_to_terminal() -> None:
-    """Warnings of worker and libraries, on standard error; what a job logs goes to its own log."""
+    """Print warnings of the worker and of libraries on standard error; what a job logs goes to its own log."""
     root = logging.getLogger()
     if not root.handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -107,7 +107,7 @@ def _log_to_terminal() -> None:
         root.addHandler(handler)
 
 
-# -- its life ----------------------------------------------------------------------------------------
+# -- the run ----------------------------------------------------------------------------------------
 
 
 async def _serve(session: Session, worker: Worker, *, burst: bool) -> int:
@@ -128,7 +128,7 @@ async def _tell_systemd(worker: Worker) -> None:
 
 
 class _Stop:
-    """What each further signal means: drain; hand back and leave; leave."""
+    """The first signal drains, the second hands back and leaves, the third leaves at once."""
 
     def __init__(self, session: Session, worker: Worker) -> None:
         self.leaving: asyncio.Task[None] | None = None
@@ -148,7 +148,8 @@ class _Stop:
         running = len(self._worker.running)
         if running:
             limit = self._worker.settings.graceful_shutdown_timeout
-            self._session.hint(f"stopping: {running} running, at most {limit:g} s; once more to hand them back at once")
+            with use_language(self._session.language):
+                self._session.hint(tr("cli.draining", running=running, seconds=limit))
         systemd.tell("STOPPING=1")
         self._worker.stop()
 
@@ -170,40 +171,40 @@ def _signals(ask: Any) -> Any:
 
 
 async def _hand_back(worker: Worker) -> None:
-    """Give every run back and leave, whatever the bodies do."""
+    """Hand every run back and leave, whatever the bodies do."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(HAND_BACK_WITHIN):
             await worker.hand_back_all()
     _leave(FAILED)
 
 
-# -- what is told ------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------
 
 
 def _tell_start(session: Session, jobs: JobTrail, worker: Worker) -> None:
     from jobtrail.cli.rendering.text import address, clean, tail
 
-    tasks = ", ".join(task.name for task in jobs.tasks.all()) or "none"
-    where = address(jobs.store.database.url)
-    words = (
-        f"worker …{tail(worker.id)}: queues {', '.join(worker.queues)}; {worker.slots} slots; {where}; tasks: {tasks}"
-    )
-    session.hint((clean(words), "dim"))
+    told = tr(
+        "cli.worker-started", id=tail(worker.id), queues=list(worker.queues), slots=worker.slots,
+        where=address(jobs.store.database.url), tasks=[task.name for task in jobs.tasks.all()] or Message("cli.none"),
+    )  # fmt: skip
+    session.hint((clean(told), "dim"))
 
 
 def _tell_end(session: Session, jobs: JobTrail, worker: Worker, seconds: float) -> None:
     from jobtrail.cli.rendering.text import span, tail
+    from jobtrail.cli.rendering.views import counted as counted_as
 
     counted = _ended(jobs, worker)
     if session.as_json:
         session.json({"worker": worker.id, "jobs": dict(counted), "seconds": round(seconds, 3)})
         return
-    told = ", ".join(f"{number:,} {status}" for status, number in sorted(counted.items())) or "no jobs"
-    session.say((f"worker …{tail(worker.id)} stopped after {span(seconds)}: {told}", "bold"))
+    told = ", ".join(counted_as(number, status) for status, number in sorted(counted.items())) or tr("cli.no-jobs")
+    session.say((tr("cli.worker-stopped", id=tail(worker.id), span=span(seconds), counted=told), "bold"))
 
 
 def _ended(jobs: JobTrail, worker: Worker) -> Counter[str]:
-    """How the jobs stand that ran here last."""
+    """Count the jobs that ran here last, by status."""
     from jobtrail.errors import StoreError
     from jobtrail.queries.monitoring import health
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from jobtrail.messages import tr
+
 from .tables import plain_table
-from .text import clean, short, tail
+from .text import clean, number, short, tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +72,7 @@ def print_grid(session: Session, grid: CoverageGrid) -> None:
 
 
 def _states(columns: Sequence[CoverageColumn], places: Sequence[_Place], row: CoverageRow) -> dict[_Place, str]:
-    """The state of each place; a place that is not over and has no unit has none."""
+    """The state of each place; a period that is not over and has no unit has none."""
     cells: dict[int, CoverageCell] = {cell.column: cell for cell in row.cells}
     found: dict[_Place, str] = {}
     for index, place in enumerate(places):
@@ -100,12 +102,8 @@ def print_files(session: Session, found: FileUnits) -> None:
         sign, style = SIGNS[unit.state]
         name = unit.text.partition(" ")[2].removeprefix(unit.source or "").strip()
         table.add_row(
-            Text(short(name, 60)), Text(clean(unit.source or "")), Text(f"{sign} {unit.state}", style),
-            Text(_number(unit.items.ok)), Text(_number(unit.items.failed), "red" if unit.items.failed else ""),
+            Text(short(name, 60)), Text(clean(unit.source or "")), Text(f"{sign} {tr('names.state', name=unit.state)}", style),
+            Text(number(unit.items.ok)), Text(number(unit.items.failed), "red" if unit.items.failed else ""),
             Text(tail(unit.active_job or unit.job), "dim"),
         )  # fmt: skip
     table.show(session.console)
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"

@@ -1,10 +1,11 @@
-"""The lineage of a job as a tree: what it came from, what follows it, and the groups that it belongs to."""
+"""The lineage of a job as a tree: where it came from, what follows it, and the groups that it belongs to."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.successor import ENDS
+from jobtrail.messages import Message, tr
 
 from .text import clean, short, span, tail
 from .views import name_of, named, status_text
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def show(session: Session, job: JobDetail) -> None:
-    """Draw it: above, the job itself, below."""
+    """Print the tree: ancestors, the job itself, its successors, its groups."""
     depth = 0
     for one in job.ancestors:
         session.say(_lead(depth), *_ancestor(one))
         depth += 1
-    session.say(_lead(depth), f"{named(job)}  ", status_text(job.status), ("  ← this job", "bold"))
+    session.say(_lead(depth), f"{named(job)}  ", status_text(job.status), (f"  ← {tr('cli.this-job')}", "bold"))
     for parts in _tree(job.successors, "   " * depth):
         session.say(*parts)
     for group in job.groups:
-        session.say("member of ", _group_words(group))
+        session.say(tr("cli.member-of", group=_group_words(group)))
         for parts in _tree(group.successors, ""):
             session.say(*parts)
 
@@ -38,33 +39,41 @@ def _lead(depth: int) -> str:
 
 def _ancestor(one: Ancestor) -> Iterator[Any]:
     if one.group:
-        yield clean(f"group{_quoted(one.name)} (…{tail(one.id)}): {one.status or 'not all of its jobs have ended'}")
+        state = Message("names.state", name=one.status) if one.status else Message("cli.group-goes-on")
+        yield _group_named(one.name, one.id, state)
         return
     yield f"{name_of(one.name or '', one.source, one.period or one.file or '', one.id)}  "
     yield status_text(one.status or "")
 
 
 def _group_words(group: JobGroup) -> str:
-    state = f"{group.outcome}, {group.total:,} jobs"
     if group.outcome is None:
-        state = f"{group.ended:,} of {group.total:,} jobs have ended"
-    return clean(f"group{_quoted(group.name)} (…{tail(group.id)}): {state}")
+        return _group_named(group.name, group.id, Message("cli.group-ended", ended=group.ended, total=group.total))
+    outcome = Message("names.state", name=group.outcome)
+    return _group_named(group.name, group.id, Message("cli.group-outcome", outcome=outcome, total=group.total))
 
 
-def _quoted(name: str | None) -> str:
-    return f" '{short(name, 60)}'" if name else ""
+def _group_named(name: str | None, group: str, state: Message) -> str:
+    code = "cli.group" if name else "cli.group-unnamed"
+    return clean(tr(code, **({"name": short(name, 60)} if name else {}), id=tail(group), state=state))
 
 
 def _tree(followers: list[FollowingJob], indent: str) -> Iterator[list[Any]]:
     for place, one in enumerate(followers, 1):
         last = place == len(followers)
-        yield [f"{indent}{'└─' if last else '├─'} ", (_on(one), "dim"), *_words(one)]
+        yield [f"{indent}{'└─' if last else '├─'} ", (f"{_on(one)}: ", "dim"), *_words(one)]
         yield from _tree(one.successors, f"{indent}{'   ' if last else '│  '}")
 
 
 def _on(one: FollowingJob) -> str:
-    later = f", {span(one.seconds_later)} later" if one.seconds_later else f", at {one.at}" if one.at else ""
-    return f"on {'any' if len(one.on) == len(ENDS) else ' or '.join(one.on)}{later}: "
+    wanted = ["any"] if len(one.on) == len(ENDS) else one.on
+    ends = [Message("names.end", name=end) for end in wanted]
+    told = ends[0]
+    for end in ends[1:]:
+        told = Message("cli.or", first=told, second=end)
+    if one.seconds_later:
+        return tr("cli.on-later", end=told, span=span(one.seconds_later))
+    return tr("cli.on-at", end=told, at=one.at) if one.at else tr("cli.on", end=told)
 
 
 def _words(one: FollowingJob) -> Iterator[Any]:
@@ -73,8 +82,8 @@ def _words(one: FollowingJob) -> Iterator[Any]:
         yield status_text(one.status)
         return
     yield clean(one.task)
-    yield (f"  {one.state}", {"waiting": "cyan", "refused": "red"}.get(one.state, "dim"))
+    yield (f"  {tr('names.state', name=one.state)}", {"waiting": "cyan", "refused": "red"}.get(one.state, "dim"))
     if one.state == "submitted":
-        yield (f" as {one.job}, which is gone", "dim")
+        yield (f" {tr('cli.successor-gone', job=one.job)}", "dim")
     elif one.reason:
         yield (f": {short(one.reason, 200)}", "dim")

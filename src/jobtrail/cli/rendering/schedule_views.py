@@ -1,4 +1,4 @@
-"""Schedules and their slots as tables and lines, from the models of the queries."""
+"""Schedules and their planned times as tables and lines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from zoneinfo import ZoneInfo
 
 from rich.text import Text
 
+from jobtrail.messages import Message, current_language, tr
+
 from .tables import PlainTable, pairs, plain_table
-from .text import clean, short, span, tail
+from .text import clean, number, short, span, tail
+from .views import because
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +26,7 @@ EVENTS_SHOWN = 10
 
 
 def local(moment: datetime | None, zone: str) -> str:
-    """A moment as the clock of the zone shows it, with the offset: "2026-03-29 03:00 +02:00"."""
+    """A time in the zone, with its offset: "2026-03-29 03:00 +02:00"."""
     if moment is None:
         return ""
     here = moment.astimezone(ZoneInfo(zone))
@@ -37,17 +40,17 @@ def next_time(one: ScheduleLine) -> str:
 
 
 def rule_words(one: ScheduleLine) -> str:
-    """The rule in words."""
-    return one.words["en"]
+    """The rule in words, in the reader's language."""
+    return one.words[current_language()]
 
 
 def schedule_table(found: ScheduleList) -> PlainTable:
-    """Schedules, one a line."""
+    """A table with a line for each schedule."""
     table = plain_table("name", "state", "task", "when", "next", "last", "note", rest="note")
     for one in found.schedules:
         table.add_row(
             Text(short(one.name, 40)),
-            Text(one.state, COLOURS.get(one.state, "")),
+            Text(*state_text(one)),
             Text(short(one.task, 30)),
             Text(short(rule_words(one), 44)),
             Text(next_time(one), "dim" if one.state == "paused" else ""),
@@ -57,52 +60,64 @@ def schedule_table(found: ScheduleList) -> PlainTable:
     return table
 
 
+def state_text(one: ScheduleLine | ScheduleDetail) -> tuple[str, str]:
+    """The name of a schedule's state and its colour."""
+    return tr("names.schedule", name=one.state), COLOURS.get(one.state, "")
+
+
 def _last(one: ScheduleLine, now: datetime) -> str:
+    status = tr("names.state", name=one.last_status) if one.last_status else ""
     if one.last_at is None:
-        return one.last_status or ""
-    return f"{one.last_status or 'ran'} {span(now - one.last_at)} ago"
+        return status
+    return tr("cli.ago", what=status or Message("cli.ran"), span=span(now - one.last_at))
 
 
 def note(one: ScheduleLine) -> str:
     """What an administrator should know about a schedule."""
     notes = [one.problem] if one.problem else []
     if one.unknown_since is not None:
-        notes.append(f"no process knows the task '{one.task}' since {local(one.unknown_since, one.zone)}")
+        notes.append(tr("cli.task-unknown-since", task=one.task, since=local(one.unknown_since, one.zone)))
     if one.paused is not None:
-        until = f" until {local(one.paused.until, one.zone)}" if one.paused.until else ""
-        why = f": {one.paused.reason}" if one.paused.reason else ""
-        notes.append(f"paused by {one.paused.by}{until}{why}")
+        told = tr("cli.paused-by", who=one.paused.by)
+        if one.paused.until:
+            told = tr("cli.paused-by-until", who=one.paused.by, until=local(one.paused.until, one.zone))
+        notes.append(because(told, one.paused.reason))
     if one.waits_for is not None:
-        notes.append(f"waits for job …{tail(one.waits_for)}")
+        notes.append(tr("cli.waits-for-job", job=tail(one.waits_for)))
     if one.missed_in_row:
-        notes.append(f"{one.missed_in_row:,} missed in a row")
+        notes.append(tr("cli.missed-in-a-row", count=one.missed_in_row))
     if one.failures_in_row > 1:
-        notes.append(f"{one.failures_in_row:,} failures in a row")
+        notes.append(tr("schedules.failures-in-a-row", failures=one.failures_in_row))
     if one.edited:
-        notes.append(f"edited by {one.edited_by}: {', '.join(one.edited_options)}")
+        notes.append(because(tr("cli.edited-by", who=one.edited_by), ", ".join(one.edited_options)))
     return clean("; ".join(notes))
 
 
+def _reason(text: str | None) -> str:
+    """Why a planned time did not run."""
+    return tr("names.missed", name=text.replace(" ", "_")) if text else ""
+
+
 def missed_table(found: MissedSlots) -> PlainTable:
-    """Planned times that did not run."""
-    table = plain_table("schedule", "planned", "up to", "why", "in its way", rest="why")
+    """A table of planned times that did not run."""
+    table = plain_table("schedule", "planned", "up_to", "why", "in_its_way", rest="why")
     for slot in found.slots:
         zone = slot.zone
         table.add_row(
             Text(short(slot.schedule, 40)), Text(local(slot.planned.at, zone)), Text(local(slot.through, zone)),
-            Text(short(slot.reason, 100)), Text(f"…{tail(slot.job)}" if slot.job else ""),
+            Text(_reason(slot.reason)), Text(f"…{tail(slot.job)}" if slot.job else ""),
         )  # fmt: skip
     return table
 
 
 def show_one(session: Session, found: ScheduleDetail) -> None:
-    """Everything about one schedule."""
-    session.say((found.name, "bold"), "  ", (found.state, COLOURS.get(found.state, "")), "  ", (note(found), "yellow"))
+    """Print everything about one schedule."""
+    session.say((found.name, "bold"), "  ", state_text(found), "  ", (note(found), "yellow"))
     session.console.print(pairs(_facts(found)))
     _show_drift(session, found)
     if found.following:
         session.say("")
-        session.say(("next", "bold"))
+        session.say((tr("names.field", name="next"), "bold"))
         for one in found.following[:TIMES_SHOWN]:
             session.say(f"  {local(one.at, found.zone)}")
     _show_slots(session, found)
@@ -115,12 +130,13 @@ def _facts(found: ScheduleDetail) -> list[tuple[str, str]]:
         ("id", found.id),
         ("task", found.task),
         ("when", f"{rule_words(found)}  ({_rule_text(options)}, {found.zone})"),
-        ("declared by", found.origin),
-        ("runs", f"{found.runs:,}"),
+        ("declared_by", tr("names.origin", name=found.origin)),
+        ("runs", number(found.runs)),
     ]
-    facts += [(name.replace("_", " "), str(value)) for name, value in options.items() if name != "rule"]
+    facts += [(name, str(value)) for name, value in options.items() if name != "rule"]
     if found.last_job is not None:
-        facts.append(("last job", f"{found.last_job}  {found.last_status or ''}"))
+        status = tr("names.state", name=found.last_status) if found.last_status else ""
+        facts.append(("last_job", f"{found.last_job}  {status}"))
     return facts
 
 
@@ -134,17 +150,18 @@ def _show_drift(session: Session, found: ScheduleDetail) -> None:
     if drift is None:
         return
     session.say("")
-    session.say((f"edited by {drift.by}", "bold"), (f" {drift.at or ''} {drift.reason or ''}", "dim"))
+    edited = tr("cli.edited-by", who=drift.by)
+    session.say((edited, "bold"), (f" {drift.at or ''} {drift.reason or ''}", "dim"))
     for name, change in drift.changes.items():
-        session.say(f"  {name}: ", (_value(name, change.declared), "dim"), " → ", _value(name, change.edited))
-    session.say(("  'jobtrail schedules edit --take-code' goes back to what the program declares", "dim"))
+        session.say(f"  {tr('names.field', name=name)}: ", (_value(name, change.declared), "dim"), " → ", _value(name, change.edited))
+    session.say((f"  {tr('cli.take-code')}", "dim"))
 
 
 def _value(name: str, value: Any) -> str:
     from jobtrail.schedules.rules.rules import Rule
     from jobtrail.schedules.rules.wording import words
 
-    return words(Rule.from_json(value)) if name == "rule" else clean(str(value))
+    return words(Rule.from_json(value), current_language()) if name == "rule" else clean(str(value))
 
 
 def _show_slots(session: Session, found: ScheduleDetail) -> None:
@@ -153,11 +170,13 @@ def _show_slots(session: Session, found: ScheduleDetail) -> None:
     session.say("")
     table = plain_table("planned", "what", "why", "job", rest="why")
     for slot in found.slots[:SLOTS_SHOWN]:
-        upto = f" up to {local(slot.through, found.zone)}" if slot.through else ""
+        state = tr("names.state", name=slot.state)
+        if slot.through:
+            state = tr("cli.up-to", what=state, time=local(slot.through, found.zone))
         colour = "" if slot.state == "submitted" else "yellow"
         table.add_row(
-            Text(local(slot.planned.at, found.zone)), Text(f"{slot.state}{upto}", colour),
-            Text(short(slot.reason, 100)), Text(f"…{tail(slot.job)}" if slot.job else ""),
+            Text(local(slot.planned.at, found.zone)), Text(state, colour),
+            Text(_reason(slot.reason)), Text(f"…{tail(slot.job)}" if slot.job else ""),
         )  # fmt: skip
     table.show(session.console)
 
@@ -167,7 +186,7 @@ def _show_trail(session: Session, found: ScheduleDetail) -> None:
     table = plain_table("trail", "what", "who", "why", rest="why")
     for event in found.trail[:EVENTS_SHOWN][::-1]:
         table.add_row(
-            Text(local(event.at, found.zone)), Text(event.name.removeprefix("schedule_").replace("_", " ")),
+            Text(local(event.at, found.zone)), Text(tr("names.event", name=event.name)),
             Text(short(event.actor, 30)), Text(short(event.reason, 100)),
         )  # fmt: skip
     table.show(session.console)

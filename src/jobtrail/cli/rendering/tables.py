@@ -1,15 +1,17 @@
-"""Tables for people: plain columns, no frames, nothing cut that one would copy."""
+"""Tables for the terminal: plain columns without frames; ids are never cut."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from .text import clean, moment, short, span, tail
-from .views import COLOURS, summary, tries, what
+from jobtrail.messages import tr
+
+from .text import clean, moment, number, short, span, tail
+from .views import counted, status_text, summary, tries, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,19 +26,19 @@ LEAST_REST = 20
 
 
 class PlainTable(Table):
-    """A table without frames; where the terminal is narrow only the column ``rest`` gives way, so that ids stay whole."""
+    """A table without frames. On a narrow terminal only the column ``rest`` is cut, so that ids stay whole."""
 
-    rest: str | None = None
+    rest: int | None = None  # its place
 
     def show(self, console: Console) -> None:
-        """Print it. What is still too wide is left to the terminal to wrap."""
+        """Print the table. The terminal wraps lines that are still too wide."""
         widths = [max(_width(column.header), *map(_width, column.cells)) for column in self.columns]
-        gaps = GAP * len(widths)  # Rich counts the last one too, though nothing stands behind it
-        for number, column in enumerate(self.columns):
-            if column.header == self.rest:
-                room = console.width - gaps - sum(widths) + widths[number]
-                widths[number] = min(widths[number], max(room, LEAST_REST))
-            column.width = widths[number]
+        gaps = GAP * len(widths)  # Rich counts one after the last column too
+        if self.rest is not None:
+            room = console.width - gaps - sum(widths) + widths[self.rest]
+            widths[self.rest] = min(widths[self.rest], max(room, LEAST_REST))
+        for column, width in zip(self.columns, widths, strict=True):
+            column.width = width
         needed, terminal = sum(widths) + gaps, console.width
         console.width = max(needed, terminal)
         try:
@@ -49,21 +51,29 @@ def _width(cell: object) -> int:
     return cell.cell_len if isinstance(cell, Text) else cell_len(str(cell))
 
 
-def plain_table(*columns: str, right: Iterable[str] = (), rest: str | None = None) -> PlainTable:
-    """An empty table of these columns."""
+def plain_table(*fields: str, right: Iterable[str] = (), rest: str | None = None) -> PlainTable:
+    """An empty table with a column for each field.
+
+    Args:
+        fields: Names of fields; the headings are their texts in the catalogue (``names.field``).
+        right: The fields whose values are aligned on the right.
+        rest: The field that is cut on a narrow terminal.
+
+    """
     table = PlainTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    table.rest = rest
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=True, overflow="ellipsis")
+    table.rest = None if rest is None else fields.index(rest)
+    for field in fields:
+        justify: Literal["right", "left"] = "right" if field in right else "left"
+        table.add_column(tr("names.field", name=field), justify=justify, no_wrap=True, overflow="ellipsis")
     return table
 
 
 def job_table(rows: Iterable[JobLine], now: datetime, *, wide: bool) -> PlainTable:
-    """Jobs, one a line."""
+    """A table with a line for each job."""
     rows = list(rows)
     given = {
         "source": any(row.source for row in rows),
-        "period/file": any(what(row) for row in rows),
+        "period_file": any(what(row) for row in rows),
         "items": any(row.items.ok is not None for row in rows),
     }
     columns = [
@@ -80,10 +90,10 @@ def job_table(rows: Iterable[JobLine], now: datetime, *, wide: bool) -> PlainTab
     for row in rows:
         cells = {
             "id": Text(tail(row.id)),
-            "status": Text(row.status, COLOURS.get(row.status, "")),
+            "status": Text(*status_text(row.status)),
             "task": Text(short(row.task, 40)),
             "source": Text(short(row.source, 40)),
-            "period/file": Text(short(what(row), 60 if wide else 30)),
+            "period_file": Text(short(what(row), 60 if wide else 30)),
             "try": Text(tries(row.attempt, row.max_attempts)),
             "started": Text(moment(row.started_at, now)),
             "took": Text(_took(row, now)),
@@ -104,19 +114,19 @@ def _took(row: JobLine, now: datetime) -> str:
 def _items(row: JobLine) -> Text:
     if row.items.ok is None:
         return Text("")
-    text = Text(f"{row.items.ok:,}", "green" if row.items.ok else "dim")
+    text = Text(number(row.items.ok), "green" if row.items.ok else "dim")
     if row.items.failed:
-        text.append(f" {row.items.failed:,}✗", "red")
+        text.append(f" {number(row.items.failed)}✗", "red")
     if row.items.skipped:
-        text.append(f" {row.items.skipped:,} skipped", "dim")
+        text.append(f" {counted(row.items.skipped, 'skipped')}", "dim")
     return text
 
 
 def pairs(rows: Iterable[tuple[str, Text | str]]) -> Table:
-    """Names and values, one a line."""
+    """A line for each field: its name (``names.field``) and its value."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, value if isinstance(value, Text) else Text(clean(value)))
+    for field, value in rows:
+        table.add_row(tr("names.field", name=field), value if isinstance(value, Text) else Text(clean(value)))
     return table

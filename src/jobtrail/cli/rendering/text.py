@@ -1,4 +1,4 @@
-"""Text that came from jobs, made safe and short for a terminal or a spreadsheet."""
+"""Text from jobs, made safe and short for a terminal; durations, times and numbers as text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from jobtrail.messages import tr
+
 TAIL = 8  # characters of an id that people see and type; all of them are random
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 @lru_cache(maxsize=4096)
 def _shown(character: str) -> str:
-    """Control and direction characters could move the cursor, colour the screen or reverse a line."""
+    """Escape control and direction characters: they could move the cursor, colour the screen or reverse a line."""
     category = unicodedata.category(character)
     if category in {"Cc", "Cf", "Cs", "Zl", "Zp"} and character not in "\u200c\u200d":
         return character.encode("unicode_escape").decode("ascii")
@@ -21,12 +23,12 @@ def _shown(character: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with its control characters spelled out, all in one line."""
+    """The text in one line, with its control characters escaped."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def clean_lines(text: str) -> str:
-    """The same for several lines; line ends and tabs stay."""
+    """The same for several lines: line breaks stay, a tab becomes four blanks."""
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n"))
 
 
@@ -39,17 +41,17 @@ def short(text: str | None, length: int) -> str:
 
 
 def tail(job_id: str | None) -> str:
-    """The ending of an id."""
+    """The last characters of an id."""
     return job_id[-TAIL:] if job_id else ""
 
 
 def iso(moment: datetime | None) -> str | None:
-    """UTC for programs."""
+    """A time in UTC for programs."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment is not None else None
 
 
 def moment(value: datetime | None, now: datetime) -> str:
-    """UTC for people: the time alone where the day is today."""
+    """A time in UTC for people; without the date if it is today."""
     if value is None:
         return ""
     at = value.astimezone(UTC)
@@ -57,34 +59,37 @@ def moment(value: datetime | None, now: datetime) -> str:
 
 
 def span(length: timedelta | float | None) -> str:
-    """A length of time: 0.4 s, 12 s, 3:20, 2:05:00, 3 d 4 h."""
+    """A duration: 0.4 s, 12 s, 3:20, 2:05:00, 3 d 4 h."""
     if length is None:
         return ""
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     seconds = max(seconds, 0.0)
-    if seconds < 10:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
     whole = round(seconds)
+    if seconds < _MINUTE:
+        return tr("cli.seconds", n=round(seconds, 2 if seconds < 1 else 1) if seconds < 10 else whole)
     if whole < _HOUR:
         return f"{whole // _MINUTE}:{whole % _MINUTE:02}"
     if whole < 2 * _DAY:
         return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02}:{whole % _MINUTE:02}"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+    return tr("cli.days-and-hours", days=whole // _DAY, hours=whole % _DAY // _HOUR)
 
 
 def deadline(until: datetime | None, now: datetime) -> str:
-    """How much time is left: ``in 3 h``, ``over``; nothing where there is no deadline."""
+    """How much time is left: ``in 3 h`` or ``over``; empty if there is no deadline."""
     if until is None:
         return ""
     seconds = (until - now).total_seconds()
     if seconds <= 0:
-        return "over"
+        return tr("cli.deadline-over")
     for length, most, unit in ((1, 90, "s"), (60, 90, "min"), (3600, 48, "h")):
-        if (number := max(round(seconds / length), 1)) < most:
-            return f"in {number} {unit}"
-    return f"in {round(seconds / _DAY):,} d"
+        if (count := max(round(seconds / length), 1)) < most:
+            return tr("cli.deadline-in", count=count, unit=unit)
+    return tr("cli.deadline-in", count=round(seconds / _DAY), unit="d")
+
+
+def number(value: int | None) -> str:
+    """A whole number with its thousands apart; empty if there is none."""
+    return "" if value is None else tr("cli.number", n=value)
 
 
 def address(url: Any) -> str:

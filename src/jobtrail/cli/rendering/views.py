@@ -1,10 +1,12 @@
-"""Jobs in words and colours, the same in every command."""
+"""Names, states and summaries of jobs, the same in every command."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .text import clean, short, tail
+from jobtrail.messages import Message, tr
+
+from .text import clean, short, span, tail
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,7 +49,7 @@ def summary(job: JobLine, now: datetime, length: int = 90) -> str:
     if job.status == "pending":
         return _pending(job, now, length)
     if job.status.startswith("awaiting_"):
-        return f"asks a person: jobtrail answer {tail(job.id)}"
+        return tr("cli.asks-a-person", job=tail(job.id))
     if job.status in {"failed", "interrupted", "cancelling"} and job.error:
         return short(job.error, length)
     if job.note:
@@ -56,19 +58,26 @@ def summary(job: JobLine, now: datetime, length: int = 90) -> str:
 
 
 def _pending(job: JobLine, now: datetime, length: int) -> str:
-    from .text import span
-
     if job.run_at is None:
-        return "waits for another job"
-    why = f": {job.retry_reason}" if job.retry_reason else ""
+        return tr("cli.waits-for-another")
     if job.run_at > now:
-        return short(f"in {span(job.run_at - now)}{why}", length)
-    return short(f"due{why}", length) if why else ""
+        return short(because(tr("cli.in", span=span(job.run_at - now)), job.retry_reason), length)
+    return short(because(tr("cli.due"), job.retry_reason), length) if job.retry_reason else ""
+
+
+def because(text: str, reason: str | None) -> str:
+    """A text and, after a colon, its reason if there is one."""
+    return f"{text}: {reason}" if reason else text
 
 
 def status_text(status: str) -> tuple[str, str]:
-    """A status and its colour, as `Text.assemble` takes them."""
-    return status, COLOURS.get(status, "")
+    """The name of a status and its colour, as `Text.assemble` takes them."""
+    return tr("names.state", name=status), COLOURS.get(status, "")
+
+
+def counted(count: int, state: str) -> str:
+    """A number of things in one state: ``3 failed``."""
+    return tr("cli.counted", count=count, state=Message("names.state", name=state))
 
 
 def named(job: JobLine | JobRow) -> str:

@@ -1,0 +1,305 @@
+# Имена состояний, событий и прочего: одни и те же слова в таблицах, предложениях и в консоли.
+state =
+    { $name ->
+        [pending] ожидает
+        [running] выполняется
+        [awaiting_input] ждёт ответа
+        [awaiting_mapping] ждёт сопоставления
+        [cancelling] отменяется
+        [interrupted] прервано
+        [completed] завершено
+        [partial] частично
+        [failed] ошибка
+        [cancelled] отменено
+        [success] успех
+        [error] ошибка
+        [complete] полный
+        [active] в работе
+        [missing] пропуск
+        [ok] успех
+        [skipped] пропущено
+        [open] открыт
+        [answered] отвечено
+        [defaulted] взят ответ по умолчанию
+        [expired] ответа не дождались
+        [closed] закрыт без ответа
+        [submitted] подано
+        [missed] пропущено
+        [waiting] ждёт
+        [refused] отклонено
+        [retry_planned] будет повторено
+        [retried] повторено
+        [snoozed] отложило себя
+        [put_back] возвращено: задача здесь неизвестна
+        [handed_back] возвращено
+        [asked] спрашивает человека
+        [recovered] восстановлено
+       *[other] { $name }
+    }
+schedule =
+    { $name ->
+        [active] действует
+        [paused] на паузе
+        [retired] не объявлено
+        [finished] закончено
+       *[other] { $name }
+    }
+event =
+    { $name ->
+        [submitted] подано
+        [started] начато
+        [run_now] запущено сразу
+        [released] дождалось предыдущего
+        [finished] закончено
+        [retry_planned] будет повторено
+        [snoozed] отложило себя
+        [put_back] возвращено: задача здесь неизвестна
+        [asked] спрашивает человека
+        [answered] отвечено
+        [default_taken] взят ответ по умолчанию
+        [question_expired] ответа не дождались
+        [cancelled] отменено
+        [stop_requested] попросили остановиться
+        [stopped] остановлено
+        [forced] конец записан принудительно
+        [body_returned] тело вернулось
+        [handed_back] возвращено
+        [interrupted] исполнитель погиб
+        [recovered] восстановлено
+        [retried] повторено
+        [rerun] запущено заново
+        [stuck] застряло
+        [followed] за ним пошло задание
+        [not_followed] следующее не пошло
+        [input_changed] входные данные изменились и приняты
+        [refused] запоздалое слово прежнего запуска отклонено
+        [queue_paused] очередь на паузе
+        [queue_resumed] очередь продолжена
+        [token_created] токен выдан
+        [token_revoked] токен отозван
+        [bulk_started] массовое действие начато
+        [schedule_added] расписание добавлено
+        [schedule_changed] объявлено иначе
+        [schedule_retired] больше не объявлено
+        [schedule_declared_again] снова объявлено
+        [schedule_edited] расписание изменено
+        [schedule_as_declared] снова как объявлено
+        [schedule_paused] расписание на паузе
+        [schedule_resumed] расписание продолжено
+        [schedule_without_task] задачу никто не знает
+        [slot_missed] сроки пропущены
+        [schedule_finished] сроков больше нет
+        [schedule_removed] расписание удалено
+        [schedule_run_now] расписание запущено сразу
+       *[other] { $name }
+    }
+end =
+    { $name ->
+        [success] успехе
+        [partial] частичном
+        [failure] ошибке
+        [any] любом исходе
+       *[other] { $name }
+    }
+missed =
+    { $name ->
+        [down] никого не было
+        [paused] было на паузе
+        [overlap] предыдущий ещё шёл
+        [too_late] было уже поздно
+        [task_unknown] задачу никто не знал
+        [complete_already] уже загружено
+       *[other] { $name }
+    }
+origin =
+    { $name ->
+        [code] программа
+        [settings] настройки
+        [plugin] плагин
+        [person] человек
+        [celery] Celery beat
+       *[other] { $name }
+    }
+part =
+    { $name ->
+        [tasks] { $count ->
+            [one] { $count } задача
+            [few] { $count } задачи
+           *[many] { $count } задач
+        }
+        [schedules] { $count ->
+            [one] { $count } расписание
+            [few] { $count } расписания
+           *[many] { $count } расписаний
+        }
+        [channels] { $count ->
+            [one] { $count } канал
+            [few] { $count } канала
+           *[many] { $count } каналов
+        }
+        [routes] { $count ->
+            [one] { $count } маршрут
+            [few] { $count } маршрута
+           *[many] { $count } маршрутов
+        }
+        [commands] { $count ->
+            [one] { $count } команда
+            [few] { $count } команды
+           *[many] { $count } команд
+        }
+       *[middleware] { $count } middleware
+    }
+periods =
+    { $name ->
+        [year] { $count ->
+            [one] { $count-grouped } год
+            [few] { $count-grouped } года
+           *[many] { $count-grouped } лет
+        }
+        [month] { $count ->
+            [one] { $count-grouped } месяц
+            [few] { $count-grouped } месяца
+           *[many] { $count-grouped } месяцев
+        }
+        [week] { $count ->
+            [one] { $count-grouped } неделя
+            [few] { $count-grouped } недели
+           *[many] { $count-grouped } недель
+        }
+        [day] { $count ->
+            [one] { $count-grouped } день
+            [few] { $count-grouped } дня
+           *[many] { $count-grouped } дней
+        }
+       *[hour] { $count ->
+            [one] { $count-grouped } час
+            [few] { $count-grouped } часа
+           *[many] { $count-grouped } часов
+        }
+    }
+field =
+    { $name ->
+        [id] номер
+        [status] статус
+        [state] состояние
+        [task] задача
+        [source] источник
+        [period] период
+        [file] файл
+        [period_file] период, файл
+        [try] попытка
+        [started] начато
+        [took] длилось
+        [items] элементы
+        [note] заметка
+        [name] имя
+        [when] когда
+        [next] следующий
+        [last] последний
+        [schedule] расписание
+        [planned] намечено
+        [up_to] до
+        [why] почему
+        [in_its_way] мешает
+        [what] что
+        [who] кто
+        [by] кем
+        [at] когда
+        [time] время
+        [to] статус
+        [trail] след
+        [job] задание
+        [ok] успех
+        [failed] ошибка
+        [is] сейчас
+        [will_be] будет
+        [to_run] запустить
+        [key] ключ
+        [outcome] исход
+        [tries] попыток
+        [reason] причина
+        [kind] вид
+        [queue] очередь
+        [attempts] попыток
+        [timeout] предел
+        [arguments] параметры
+        [about] о чём
+        [set_from_outside] задано извне
+        [option] параметр
+        [value] значение
+        [instead_of] вместо
+        [deadline] срок
+        [question] вопрос
+        [answer] ответ
+        [until] до
+        [or] или
+        [due] ждут
+        [later] позже
+        [running] идут
+        [oldest] старшее
+        [worker] исполнитель
+        [error] ошибка
+        [role] роль
+        [created] создано
+        [last_used] применён
+        [good_until] годен до
+        [plug_in] плагин
+        [version] версия
+        [package] пакет
+        [brings] состав
+        [column] колонка
+        [for_example] например
+        [unit] работа
+        [sha_256] SHA-256
+        [mode] режим
+        [labels] метки
+        [context] контекст
+        [result] результат
+        [progress] ход
+        [steps] шаги
+        [planned_for] намечено на
+        [submitted_by] подало
+        [runs_for] длится
+        [beware] внимание
+        [waits_for] ждёт
+        [declared_by] откуда
+        [runs] запусков
+        [last_job] последнее задание
+        [zone] пояс
+        [args] параметры
+        [priority] приоритет
+        [catch_up] пропущенные сроки
+        [window] за какое время
+        [grace] опоздание до
+        [overlap] если прежний идёт
+        [jitter] разброс
+        [delay] сдвиг
+        [pause_after_failures] пауза после ошибок
+        [ends_at] последний момент
+        [max_runs] запусков не больше
+        [if_done] если загружено
+        [database] база
+        [connection] соединение
+        [schema] схема
+        [clock] часы
+        [tasks] задачи
+        [workers] исполнители
+        [waiting] очередь
+        [lost] потеряны
+        [questions] вопросы
+        [held] прерваны
+        [plug_ins] плагины
+        [upkeep] надзор
+        [beat] сигнал
+        [scheduler] планировщик
+        [settings] настройки
+        [bloat] мусор
+        [slots] слоты
+        [loop] цикл
+        [store] запись
+        [schedules] расписания
+        [channels] каналы
+        [routes] маршруты
+        [commands] команды
+       *[other] { $name }
+    }
