@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.database.wakeup import QUEUES
 from jobtrail.errors import NotFound
-from jobtrail.job.task import name_option
+from jobtrail.job.task import queue_option
 from jobtrail.messages import Message
 from jobtrail.store import queues
 from jobtrail.store.workers import served_queues
@@ -22,7 +22,7 @@ def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason:
 
     Raises: NotFound for a queue that no task, worker or job names; InvalidOption for what is no name.
     """
-    name_option("the name of a queue", name)
+    name = queue_option("the name of a queue", name)
     service.make_ready()
     store = service.store
 

@@ -25,7 +25,7 @@ from jobtrail.job.model import FileInput, NewJob, new_id
 from jobtrail.job.period import Period, in_our_time
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.successor import Successor, ends_option, when_option
-from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, seconds_option
+from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, queue_option, seconds_option
 from jobtrail.job.unit import unit_of
 from jobtrail.messages import Message
 from jobtrail.store.submissions import PLAIN, Rules
@@ -75,7 +75,7 @@ def prepare(
     labels = labels_option(using.labels or {}) or None
     new = replace(
         _template(task, submitter, text),
-        queue=name_option("queue", using.queue) if using.queue is not None else task.queue,
+        queue=queue_option("queue", using.queue) if using.queue is not None else task.queue,
         priority=priority_option(using.priority) if using.priority is not None else task.priority,
         run_at=_run_at(using, now),
         max_attempts=_max_attempts(task, using),

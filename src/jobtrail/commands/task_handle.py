@@ -61,7 +61,7 @@ class BoundTask:
         """Name under which the jobs of the task are stored."""
         return self.task.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself; no job is created."""
         return self.task.function(*args, **kwargs)
 
@@ -115,7 +115,7 @@ class BoundTask:
         following = SuccessorRequest(*task._to_follow(), params, on, when, source, period, file, result_as)
         return BoundTask(self.task, self._submitter, replace(self._using, then=(*self._using.then, following)))
 
-    def enqueue(self, *args: Any, **kwargs: Any) -> Job:
+    def enqueue(self, /, *args: Any, **kwargs: Any) -> Job:
         """Submit one job.
 
         Args:
@@ -137,7 +137,7 @@ class BoundTask:
         bound = self.task.signature.bind(self.task.name, args, kwargs)
         return self._submitter.submit(self.task, bound, self._using)
 
-    async def aenqueue(self, *args: Any, **kwargs: Any) -> Job:
+    async def aenqueue(self, /, *args: Any, **kwargs: Any) -> Job:
         """`enqueue` for an event loop.
 
         Args:

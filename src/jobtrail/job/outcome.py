@@ -17,6 +17,9 @@ from .failure import describe
 from .items import Counts, outcome_of
 from .model import Status, StopCause
 
+RUNS_WITHOUT_DELAY = 10  # after so many runs of a job ...
+LEAST_DELAY = 1.0  # ... its next one begins so many seconds later at the earliest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -118,7 +121,7 @@ def decide(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry, no
     if job.stop_cause is not None:
         return _given_up(job, outcome, ledger, policy, now)
     if isinstance(outcome, SnoozeAsked):
-        return transitions.snoozed(job, now + timedelta(seconds=outcome.seconds), reason=outcome.reason)
+        return transitions.snoozed(job, _next_run(job, now, outcome.seconds), reason=outcome.reason)
     if isinstance(outcome, Asked):
         return transitions.asked(job, outcome.question)
     if isinstance(outcome, NotKnownHere):
@@ -154,6 +157,11 @@ def decide_instead(
     }
 
 
+def _next_run(job: Subject, now: datetime, seconds: float) -> datetime:
+    """When the job runs again; one that has run often waits for a second, so that no delay of 0 becomes a busy loop."""
+    return now + timedelta(seconds=max(seconds, LEAST_DELAY) if job.run_no >= RUNS_WITHOUT_DELAY else seconds)
+
+
 def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     to, note = Status.COMPLETED, None
     if ledger.has_items:
@@ -168,13 +176,13 @@ def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, no
     if to is Status.PARTIAL and may_repeat and policy.next_attempt_allowed(job.attempt, job.max_attempts):
         delay, _ = policy.delay(job.attempt, None)
         reason = Message("job.partial-because", note=note).stored if note else Message("job.partial").stored
-        return transitions.retry_planned(job, now + timedelta(seconds=delay), reason=reason, failed_too=True)
+        return transitions.retry_planned(job, _next_run(job, now, delay), reason=reason, failed_too=True)
     return transitions.finished(job, now, to, result=outcome.result, note=note, counts=_counts(ledger))
 
 
 def _raised(job: Subject, outcome: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     again = outcome.retry and policy.next_attempt_allowed(job.attempt, job.max_attempts)
-    retry_at = now + timedelta(seconds=outcome.delay) if again else None
+    retry_at = _next_run(job, now, outcome.delay) if again else None
     reason = (
         outcome.summary
         if outcome.warning is None
@@ -209,7 +217,7 @@ def _given_up(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry,
         now,
         error=failure.to_json(),
         fingerprint=failure.fingerprint,
-        retry_at=now + timedelta(seconds=seconds) if again else None,
+        retry_at=_next_run(job, now, seconds) if again else None,
         reason=failure.sentence or failure.message,
         counts=_counts(ledger),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,8 @@ class Signature:
         if not self.open_ended and not given <= self.names:
             unknown = ", ".join(sorted(f"'{name}'" for name in given - self.names))
             self._refuse(task, Message("job.argument-unknown", unknown=unknown))
+        if self.context in given:
+            self._refuse(task, Message("job.argument-is-context", name=self.context))
         if not self.required <= given:
             missing = ", ".join(sorted(f"'{name}'" for name in self.required - given))
             self._refuse(task, Message("job.argument-missing", missing=missing))
@@ -224,11 +227,33 @@ def bytes_option(name: str, value: Any) -> int | None:
 
 
 def name_option(name: str | Message, value: Any) -> str:
-    """A short printable name without line breaks."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+    """Return a short printable name in its composed form.
+
+    Composed and decomposed letters look the same, so they are the same name (Unicode normalization form C).
+
+    Raises:
+        InvalidOption: If it is empty or too long, is "." or "..", begins or ends with a space, or is not printable.
+
+    """
+    good = isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable() and value not in {".", ".."}
+    if not good or value != value.strip():
         message = Message("job.not-a-name", name=name, value=repr(value))
         raise InvalidOption(message)
-    return value
+    return unicodedata.normalize("NFC", value)
+
+
+def queue_option(name: str | Message, value: Any) -> str:
+    """Return the name of a queue: `name_option` without the signs that separate queues on the command line.
+
+    Raises:
+        InvalidOption: If it is not a name, or has a comma or "=".
+
+    """
+    found = name_option(name, value)
+    if "," in found or "=" in found:
+        message = Message("job.not-a-queue", name=name, value=repr(value))
+        raise InvalidOption(message)
+    return found
 
 
 def labels_option(labels: Any) -> dict[str, str]:
@@ -256,17 +281,17 @@ def zone_option(value: Any) -> str:
 
 
 def _check_options(task: Task) -> None:
-    name_option(Message("job.task-name"), task.name)
-    name_option("queue", task.queue)
+    set_ = object.__setattr__
+    set_(task, "name", name_option(Message("job.task-name"), task.name))
+    set_(task, "queue", queue_option("queue", task.queue))
     zone_option(task.zone)
     if task.kind is not None:
-        name_option("kind", task.kind)
+        set_(task, "kind", name_option("kind", task.kind))
     priority_option(task.priority)
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
     choice_option("executor", task.executor, EXECUTORS)
     _check_process_options(task)
-    set_ = object.__setattr__
     set_(task, "memory_limit", bytes_option("memory_limit", task.memory_limit))
     set_(task, "retry", coerce_retry(task.retry))
     set_(task, "timeout", seconds_option("timeout", task.timeout))

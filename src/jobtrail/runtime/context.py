@@ -365,7 +365,7 @@ class Context(BaseContext):
         stopped_reason: Reason given to `stop`, or None.
     """
 
-    def step(self, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    def step(self, name: str, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Call a function once per generation and keep its result.
 
         The next run receives the kept result, as JSON returns it, for the same name and equal arguments.
@@ -468,7 +468,7 @@ class AsyncContext(BaseContext):
         question = self._question(name, text, schema, options)
         return await asyncio.to_thread(self._answer, question, schema)
 
-    async def step(self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **kwargs: Any) -> T:
+    async def step(self, name: str, function: Callable[..., Awaitable[T] | T], /, *args: Any, **kwargs: Any) -> T:
         """`Context.step`, awaited; a plain function runs in a thread.
 
         Args:

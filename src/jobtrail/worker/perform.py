@@ -127,7 +127,7 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
 async def body(run: Run) -> Any:
     """Call the task's function: the end of the chain of middleware."""
     signature = run.task.signature
-    arguments = {signature.context: run.ctx, **run.arguments} if signature.context else run.arguments
+    arguments = {**run.arguments, signature.context: run.ctx} if signature.context else run.arguments
     run.body_begun = True
     try:
         run.check_wanted()

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from jobtrail.job.task import queue_option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,8 +21,9 @@ class Slots:
     """
 
     def __init__(self, queues: Sequence[str] | Mapping[str, int], total: int) -> None:
-        self.queues = list(queues)
-        self._limits: dict[str, int] = dict(queues) if isinstance(queues, Mapping) else {}
+        self.queues = [queue_option("queue", one) for one in queues]
+        limits = queues.values() if isinstance(queues, Mapping) else ()
+        self._limits: dict[str, int] = dict(zip(self.queues, limits, strict=False))
         self.total = sum(self._limits.values()) or total
         self._taken: dict[str, int] = dict.fromkeys(self.queues, 0)
         self._looked_at = float("-inf")

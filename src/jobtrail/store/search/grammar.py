@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ ARGUMENT = "args."
 TEXT = "text"
 TEXTS = ("args", "error", "note", "task", "source", "period", "file", "labels", "reason", "context")
 
+NAMES = ("task", "source", "kind", "queue", "label")
 LONGEST = 4000  # characters of a filter
 
 _TOKEN = re.compile(
@@ -143,6 +145,8 @@ def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
     if key in IN_SQL and not (body.isprintable() and body.isascii()) and ("\0" in body or not _is_unicode(body)):
         message = f"the value of '{key}:' holds a character that no database stores"
         raise InvalidFilter(message)
+    if key in NAMES:
+        body = unicodedata.normalize("NFC", body)  # as `job.task.name_option` stores them
     return [Word(body.lower() if key == "error" or key in IDS else body, star)]
 
 
