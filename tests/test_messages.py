@@ -30,7 +30,7 @@ ROOMS = {file.stem for file in (SOURCE / "messages" / "en").glob("*.ftl")}
 
 
 def whole(code: str, texts: dict[str, str]) -> str:
-    """A text in Fluent, with the texts of its room that it refers to."""
+    """A text in Fluent, with the texts of its room, and the shared ones, that it refers to."""
     return "\n".join(texts[one] for one in reachable({code}, texts))
 
 
@@ -38,7 +38,7 @@ def reachable(found: set[str], texts: dict[str, str]) -> set[str]:
     """These codes and all that their texts refer to."""
     while True:
         more = {
-            f"{code.partition('.')[0]}.{name}"
+            own if (own := f"{code.partition('.')[0]}.{name}") in texts else f"shared.{name}"
             for code in found
             for name in re.findall(r"\{\s*([a-z][a-z0-9-]*)(?:\.[a-z-]+)?\s*\}", texts[code])
         }

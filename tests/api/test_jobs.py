@@ -57,7 +57,7 @@ def test_the_filter_is_that_of_the_terminal_and_a_wrong_one_is_told_in_words(app
     drain(app_jobs)
     found = client.get("/api/jobs", params={"q": "status:failed"}).json()["jobs"]
     assert [(one["task"], one["status"], one["error"]) for one in found] == [("fail", "failed", "jobtrail.errors.PermanentError: no way")]
-    assert "a filter knows no 'stat:'" in problem(client.get("/api/jobs?q=stat:failed"), 422, "invalid-filter")["detail"]
+    assert "a filter has no key 'stat:'" in problem(client.get("/api/jobs?q=stat:failed"), 422, "invalid-filter")["detail"]
 
 
 def test_a_search_that_takes_too_long_is_given_up_in_words(app_jobs, clients):
@@ -221,7 +221,7 @@ def test_an_active_job_of_the_unit_stands_in_the_way_by_its_id(app_jobs, client)
         ({"task": "add"}, 422, "needs the argument 'a'"),
         ({"task": "add", "args": {"a": 1, "c": 2}}, 422, "has no argument 'c'"),
         ({"task": "load", "period": "february"}, 422, "february"),
-        ({"task": "add", "args": {"a": MASK}}, 422, "is a mask and no value"),
+        ({"task": "add", "args": {"a": MASK}}, 422, "is a mask and not a value"),
         ({"task": "add", "args": {"a": 1}, "priority": 77}, 422, "priority"),
         ({"task": "add", "args": {"a": 1}, "run_at": "2013-02-01T00:00:00"}, 422, "run_at"),
         ({"task": "add", "args": {"a": 1}, "colour": "red"}, 422, "colour"),
@@ -286,7 +286,7 @@ def test_a_mask_is_never_stored_where_it_hides_nothing(app_jobs, client, moved):
     job = app_jobs.task_named("fail").enqueue(password=SECRET, dsn=URL)
     drain(app_jobs)
     told = problem(client.post(f"/api/jobs/{job.id}/rerun", json={"args": moved}), 422, "invalid-arguments")
-    assert "is a mask and no value" in told["detail"]
+    assert "is a mask and not a value" in told["detail"]
 
 
 # -- secrets -------------------------------------------------------------------------------------------

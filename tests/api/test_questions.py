@@ -116,7 +116,7 @@ def test_a_masked_default_that_is_sent_back_is_what_it_was_and_another_mask_is_r
     job, line = open_one(asking, client, "chooses")
     address = f"/api/questions/{line['id']}/answer"
     told = problem(client.post(address, json={"value": {"amount": 1, "note": MASK}}), 422, "answer-refused")
-    assert told["errors"] == [{"path": "$.note", "detail": "is masked: say what it is"}]
+    assert told["errors"] == [{"path": "$.note", "detail": "is masked; give its value"}]
     answer = client.post(address, json={"value": {"amount": 5, "password": MASK}})
     assert answer.json()["answer"] == {"amount": 5, "password": MASK}
     drain(asking)

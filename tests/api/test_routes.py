@@ -216,14 +216,14 @@ def test_a_method_that_an_address_does_not_take_is_answered_with_all_that_it_tak
 def test_a_body_that_is_no_json_at_all_is_a_request_that_does_not_fit(client, body):
     told = problem(client.post("/api/jobs", content=body, headers={"Content-Type": "application/json"}), 422, "invalid-request")
     assert told["errors"][0]["path"] == "$"
-    assert told["errors"][0]["detail"].startswith("it is no JSON")
+    assert told["errors"][0]["detail"].startswith("is not JSON")
 
 
 def test_a_moment_is_written_and_not_counted(client):
     """0 would be 1970, and 20130201 a day in August of that year."""
     for said in ("0", "20130201", "2013-02-01"):
         told = problem(client.get(f"/api/audit?since={said}"), 422, "invalid-request")
-        assert told["errors"][0] == {"path": "since", "detail": "Value error, a moment is written with its offset, as in 2013-02-01T03:00:00Z"}
+        assert told["errors"][0] == {"path": "since", "detail": "must be a time with its offset, such as 2013-02-01T03:00:00Z"}
     problem(client.post("/api/jobs", json={"task": "add", "args": {"a": 1}, "run_at": 1_700_000_000}), 422, "invalid-request")
     assert client.get("/api/audit?since=2013-02-01T03:00:00Z").status_code == 200
     told = problem(client.get("/api/audit?since=2013-02-01T03:00:00"), 422, "invalid-request")
@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_named_by_its_path(client):
     assert told["errors"][0]["path"] == "$.file.upload"
     assert "$.file.upload" in told["detail"]
     told = problem(client.post("/api/jobs", content=b"{no", headers={"Content-Type": "application/json"}), 422)
-    assert told["errors"][0]["detail"].startswith("it is no JSON")
+    assert told["errors"][0]["detail"].startswith("is not JSON")
 
 
 # -- plug-ins ------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_c17_secrets_among_its_arguments_are_masked_and_stay_what_they_are_when_
     assert changed["definition"]["args"]["a"] == 2
     assert app_jobs.schedules.get("nightly").definition.args == {"pin": SECRET, "password": SECRET, "a": 2}
     told = problem(client.post("/api/schedules", json={**NEW, "name": "copy", "args": {"a": MASK}}), 422, "invalid-arguments")
-    assert told["detail"] == "$.args.a is masked: say what it is"
+    assert told["detail"] == "$.args.a is masked; give its value"
     everything = json.dumps([one(client), client.get("/api/schedules").json(), changed])
     assert SECRET not in everything
 

@@ -95,7 +95,7 @@ def test_a_disk_that_is_full_is_said_so_and_nothing_is_left(app_jobs, client, mo
 
     monkeypatch.setattr(uploads.Incoming, "write", full)
     told = problem(client.post("/api/files?name=a", content=b"x"), 507, "not-kept")
-    assert told["detail"] == "the file could not be kept: No space left on device"
+    assert told["detail"] == "the file cannot be stored: No space left on device"
     assert list(folder_of(app_jobs).iterdir()) == []
 
 

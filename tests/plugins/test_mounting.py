@@ -109,8 +109,8 @@ def test_what_is_handed_in_comes_before_what_is_found(install, make_jobs):
 @pytest.mark.parametrize(
     ("plugins", "words"),
     [
-        ([5], "5 is a int, not a Plugin"),
-        (["weather"], "'weather' is a str, not a Plugin"),
+        ([5], "5 is of type int, not a Plugin"),
+        (["weather"], "'weather' is of type str, not a Plugin"),
         (5, "plugins must be 'auto', a list of plug-ins, or"),
         (None, "plugins must be 'auto', a list of plug-ins, or"),
     ],
@@ -173,7 +173,7 @@ def test_a_body_names_its_own_plugin_s_task_and_gets_the_application_s(make_jobs
         ("raise SystemExit(3)", "it calls exit (3) when it is imported"),
         ("raise BaseException('gone')", "BaseException: gone"),
         ("def broken(:", "SyntaxError: "),
-        ("plugin = {}", "{} is a dict, not a Plugin"),
+        ("plugin = {}", "{} is of type dict, not a Plugin"),
         ("other = 1", "AttributeError: "),
         ("from jobtrail import Plugin\nplugin = Plugin('Bad Name')", "the name of a plug-in must be"),
         ("from jobtrail import Plugin\nplugin = Plugin('other')", "its entry point is called 'weather' and the plug-in 'other'"),

@@ -365,7 +365,7 @@ def test_secrets_among_the_arguments_are_hidden_wherever_they_are_told(make_jobs
     told += [event.detail for name in ("call", "mine") for event in jobs.schedules.events(name)]
     for secret in ("hunter2", "4711", "geheim"):
         assert secret not in str(told)
-    with pytest.raises(InvalidArguments, match="is masked: say what it is"):
+    with pytest.raises(InvalidArguments, match="is masked; give its value"):
         jobs.schedules.edit("mine", args={"password": {"new": "•••"}, "pin": 1})
 
 

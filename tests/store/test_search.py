@@ -67,19 +67,19 @@ def test_arguments_have_paths() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("foo:bar", "knows no 'foo:'; there are: .*task:"),
+        ("foo:bar", "has no key 'foo:'; the keys are: .*task:"),
         ("status:done", "no status 'done'; there are: active, final, pending"),
         ("outcome:good", "no outcome 'good'; there are: success"),
-        ("after:yesterday", "'after:yesterday' is no time; say 30m"),
-        ("after:999999w", "is no time"),
+        ("after:yesterday", "'after:yesterday' is not a time; use 30m"),
+        ("after:999999w", "is not a time"),
         ("task:", "'task:' needs a value"),
         ('task:"open', "quotation mark is not closed"),
         ('a"b', "quotation mark"),
-        ("task:a*b", "a star may stand at the end only"),
-        ("args.:x", "knows no 'args.:'"),
+        ("task:a*b", "a star is allowed at the end only"),
+        ("args.:x", "has no key 'args.:'"),
         ("task:a\0b", "no database stores"),
         ("task:\ud800", "no database stores"),
-        ("x" * 5000, "at most 4000 characters"),
+        ("x" * 5000, "at most 4,000 characters"),
     ],
 )
 def test_a_wrong_word_is_named(text: str, said: str) -> None:
@@ -304,7 +304,7 @@ def test_many_of_a_status_are_found_without_its_index(store: Store, monkeypatch:
 
 
 def test_a_page_begins_before_an_id_only(store: Store) -> None:
-    with store.read() as conn, pytest.raises(InvalidFilter, match="'x' is none"):
+    with store.read() as conn, pytest.raises(InvalidFilter, match="'x' is not one"):
         search.find(conn, "", now=NOW, before="x")
 
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from jobtrail.errors import NotFound
+from jobtrail.messages import Message
 from jobtrail.store.search.grammar import ID
 
 
-def whole(text: str, what: str) -> str:
-    """The id, in the form in which it is stored.
+def job_id(text: str) -> str:
+    """Return the id of a job in the form in which it is stored.
 
-    Raises: NotFound for what is no id.
+    Raises:
+        NotFound: if the text is not an id.
     """
+    return _stored_form(text, Message("commands.no-job", job=text[:60]))
+
+
+def question_id(text: str) -> str:
+    """Return the id of a question in the form in which it is stored.
+
+    Raises:
+        NotFound: if the text is not an id.
+    """
+    return _stored_form(text, Message("commands.no-question", question=text[:60]))
+
+
+def _stored_form(text: str, not_found: Message) -> str:
     found = text.lower()
     if not ID.fullmatch(found):
-        message = f"there is no {what} '{text[:60]}'"
-        raise NotFound(message)
+        raise NotFound(not_found)
     return found

@@ -18,7 +18,7 @@ from jobtrail.job.failure import mask_urls
 from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fastapi import FastAPI
     from starlette.requests import Request
@@ -118,28 +118,69 @@ async def _ours(_request: Request, error: Exception) -> Response:
 
 async def _request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this one
-    return _unfit([_told(one) for one in error.errors()]).response()
+    return _invalid_request(unfit(error.errors())).response()
 
 
-def _unfit(told: list[dict[str, str]]) -> Problem:
-    first = f"{told[0]['path']}: {told[0]['detail']}" if told else "it cannot be read"
-    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return Problem(422, "invalid-request", f"the request does not fit: {first}{more}", errors=told)
+def _invalid_request(problems: Mapping[str, Message | str]) -> Problem:
+    shown = [{"path": path, "detail": render(problem)} for path, problem in problems.items()]
+    return Problem(422, "invalid-request", Message("api.request-unfit", problems=errors.by_path(problems)), errors=shown)
 
 
-def _told(one: Any) -> dict[str, str]:
-    if one.get("type") == "json_invalid":
-        return {"path": "$", "detail": f"it is no JSON: {one.get('ctx', {}).get('error', '')}".rstrip(": ")}
-    return {"path": _path(one.get("loc", ())), "detail": str(one.get("msg", ""))}
+def unfit(found: Sequence[Any]) -> dict[str, Message | str]:
+    """The errors of a pydantic validation as sentences by the path of their field; of several at one path the first."""
+    problems: dict[str, Message | str] = {}
+    for one in found:
+        path = "$" if one["type"] == "json_invalid" else _path(one["loc"])
+        problems.setdefault(path, _sentence(one["type"], one.get("ctx", {}), one["msg"]))
+    return problems
+
+
+def _sentence(kind: str, ctx: Mapping[str, Any], text: str) -> Message | str:
+    if kind == "value_error":  # raised by a validator of ours
+        return ctx["error"].args[0] if isinstance(ctx["error"], errors.JobTrailError) else str(ctx["error"])
+    if kind == "json_invalid":
+        return Message("api.not-json", error=ctx["error"])
+    if kind in _LIMITS:
+        name, code = _LIMITS[kind]
+        return Message(code, limit=str(ctx[name]).replace(" or ", ", "))
+    known = next((code for kinds, code in _MUST_BE if kind.startswith(kinds)), None)
+    return Message(known) if known else text
+
+
+# pydantic's types of error: the parameter that has the limit, and the code of the sentence.
+_LIMITS = {
+    "string_too_short": ("min_length", "api.too-short"),
+    "string_too_long": ("max_length", "api.too-long"),
+    "string_pattern_mismatch": ("pattern", "api.must-match"),
+    "too_short": ("min_length", "api.too-few"),
+    "too_long": ("max_length", "api.too-many"),
+    "greater_than": ("gt", "api.must-be-above"),
+    "greater_than_equal": ("ge", "api.must-be-at-least"),
+    "less_than": ("lt", "api.must-be-below"),
+    "less_than_equal": ("le", "api.must-be-at-most"),
+    "literal_error": ("expected", "api.must-be-one-of"),
+    "enum": ("expected", "api.must-be-one-of"),
+}
+_MUST_BE = (
+    (("missing",), "api.field-missing"),
+    (("extra_forbidden",), "api.field-unknown"),
+    (("string_",), "api.must-be-text"),
+    (("int_",), "api.must-be-whole"),
+    (("float_", "finite_"), "api.must-be-number"),
+    (("bool_",), "api.must-be-boolean"),
+    (("list_",), "api.must-be-list"),
+    (("dict_", "model_"), "api.must-be-object"),
+    (("datetime_", "timezone_"), "api.must-be-moment"),
+)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this one
     if error.status_code == 400:  # FastAPI's, of a body that is no text, or nested without end
-        told = [{"path": "$", "detail": "it is no JSON: it cannot be read as text"}]
-        return _unfit(told).response()
+        return _invalid_request({"$": Message("api.not-text")}).response()
     code = _title(error.status_code).lower().replace(" ", "-")
-    sentence = _SENTENCES.get(error.status_code, str(error.detail))
+    known = _SENTENCES.get(error.status_code)
+    sentence = Message(known) if known else str(error.detail)
     headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
     return Problem(error.status_code, code, sentence, headers=headers).response()
 
@@ -157,9 +198,9 @@ async def _unexpected(_request: Request, error: Exception) -> Response:
 
 
 _SENTENCES = {
-    404: "there is nothing at this address",
-    413: "this is too large",
-    405: "this address does not take that method; the header Allow names those that it takes",
+    404: "api.nothing-here",
+    413: "api.too-large",
+    405: "api.wrong-method",
 }
 
 

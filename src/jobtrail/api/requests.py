@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, WithJsonSchema, field_validator
 
+from jobtrail.errors import UsageError
 from jobtrail.job.json_value import safe_text
 from jobtrail.job.period import in_our_time
+from jobtrail.messages import Message
 from jobtrail.queries.base import ID, Model
 
 _ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT")
@@ -18,16 +20,14 @@ _ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT")
 def _iso_text(moment: Any) -> Any:
     """Reject numbers: pydantic would read them as seconds or milliseconds since 1970, depending on their size."""
     if isinstance(moment, int | float) or (isinstance(moment, str) and not _ISO_MOMENT.match(moment)):
-        message = "a moment is written with its offset, as in 2013-02-01T03:00:00Z"
-        raise ValueError(message)
+        raise UsageError(Message("api.must-be-moment"))
     return moment
 
 
 def _in_range(moment: datetime) -> datetime:
     """Reject years that cannot be converted to every zone."""
     if in_our_time(moment) is None:
-        message = "a moment lies in the years 1900 to 2999"
-        raise ValueError(message)
+        raise UsageError(Message("api.must-be-in-years"))
     return moment
 
 

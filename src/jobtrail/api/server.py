@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Match, Mount, Route
 
+from jobtrail.messages import Message, render
 from jobtrail.store import workers
 
 from . import description, problems
@@ -54,7 +55,6 @@ PARTS = (
     plugins,
 )  # fmt: skip
 STATIC = Path(__file__).parent / "static"
-NO_CONSOLE = "The API is at ./api. The console is not built: run `make console` in a checkout, or install a wheel."
 
 
 def create_api(
@@ -121,7 +121,7 @@ def _add_console(app: FastAPI) -> None:
     async def page(request: Request) -> Response:
         index = STATIC / "index.html"
         if not index.is_file():
-            return HTMLResponse(f"<!doctype html><title>jobtrail</title><p>{NO_CONSOLE}</p>")
+            return HTMLResponse(f"<!doctype html><title>jobtrail</title><p>{render(Message('api.no-console'))}</p>")
         # The page asks for its files and for the API relative to this, wherever it is mounted and however deep it is.
         base = f'<head><base href="{escape(request.scope.get("root_path", ""))}/">'
         return HTMLResponse(index.read_text("utf-8").replace("<head>", base, 1), headers={"Cache-Control": "no-cache"})

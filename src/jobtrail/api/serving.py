@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from jobtrail.errors import UsageError
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,8 @@ def listen(host: str, port: int) -> socket.socket:
         made.listen(2048)
     except OSError as error:
         made.close()
-        message = f"nothing can be served on {host}:{port}: {error.strerror or error}"
-        raise UsageError(message) from error
+        raise UsageError(
+            Message("api.cannot-listen", host=host, port=str(port), error=error.strerror or error)
+        ) from error
     made.set_inheritable(False)
     return made

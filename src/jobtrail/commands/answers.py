@@ -178,7 +178,8 @@ def expire(store: Store, *, limit: int = 200) -> int:
 def _expire(store: Store, row: QuestionRow, conn: Connection) -> int:
     job, now = jobs.get(conn, row.job_id, lock=True), store.now()
     state = questions.EXPIRED if row.default is None else questions.DEFAULTED
-    values = {"state": state, "answer": row.default, "actor": transitions.UPKEEP, "reason": "its time is over"}
+    reason = Message("commands.question-expired").stored
+    values = {"state": state, "answer": row.default, "actor": transitions.UPKEEP, "reason": reason}
     if not questions.close(conn, row.id, now, **values) or job is None or job.status not in WAITING_FOR_A_PERSON:
         return 0
     if row.default is not None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import Conflict, InvalidOption
 from jobtrail.job.allowed_actions import (
-    ActionRule,
     ActionState,
     Obstacle,
     against_cancel,
@@ -154,10 +153,8 @@ def _looked_at(
     rows = action_states(conn, ids)
     changed = changed_since(conn, ids, since) if since is not None else set()
     found = (rows[one] for one in ids if one in rows)
-    return [Chosen(row.id, row.run_no, _SINCE if row.id in changed else why_not(wanted, row, now)) for row in found]
-
-
-_SINCE = "has changed since it was shown"
+    since_shown = Message("commands.skip-since-shown").stored
+    return [Chosen(row.id, row.run_no, since_shown if row.id in changed else why_not(wanted, row, now)) for row in found]
 
 
 def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
@@ -169,22 +166,7 @@ def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
     if wanted.action == RERUN and state.status in FINAL and row.reran:
         return Message("commands.skip-reran").stored
     obstacle = _against(wanted, state, now)
-    if obstacle is None:
-        return None
-    code, of = _SKIPS.get(obstacle.rule), {"status": state.status} if obstacle.rule is ActionRule.STATE else {}
-    return obstacle.reason if code is None else Message(code, **of).stored
-
-
-_SKIPS = {
-    ActionRule.STATE: "commands.skip-status",
-    ActionRule.ENDED: "commands.skip-ended",
-    ActionRule.STOPPING: "commands.skip-stopping",
-    ActionRule.BODY_RUNNING: "commands.skip-body-runs",
-    ActionRule.UNIT_ACTIVE: "commands.skip-active",
-    ActionRule.NOT_NEWEST: "commands.skip-newer",
-    ActionRule.WAITS_FOR: "commands.skip-waits",
-    ActionRule.DUE: "commands.skip-due",
-}
+    return None if obstacle is None else obstacle.reason(state.status).stored
 
 
 def _against(wanted: Wanted, state: ActionState, now: datetime) -> Obstacle | None:

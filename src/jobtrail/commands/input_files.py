@@ -63,8 +63,7 @@ def check_unchanged(file: FileInput) -> FileInput:
         raise InputChanged(message) from error
     if now.sha256 != file.sha256:
         changed = InputChanged(
-            f"the input file {file.name} has changed since it was submitted "
-            f"(SHA-256 {file.sha256[:12]}… then, {now.sha256[:12]}… now); submit it again, or re-run with file="
+            Message("commands.input-changed", file=file.name, submitted=file.sha256[:12], now=now.sha256[:12])
         )
         changed.now = now  # type: ignore[attr-defined]
         raise changed

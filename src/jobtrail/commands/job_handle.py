@@ -222,10 +222,10 @@ class Job(JobFields):
         row = self._row
         if row.status in {Status.COMPLETED, Status.PARTIAL}:
             return None if row.result is None else decode(row.result)
-        error = self.error
-        why = f": {error['message']}" if error and error.get("message") else ""
-        message = f"job {row.id} ({row.task}) is {row.status}{why}"
-        raise JobFailed(message, row.id, row.status.value)
+        said: dict[str, Any] = {"job": row.id, "task": row.task, "status": row.status}
+        if (error := self.error) and error.get("message"):
+            raise JobFailed(Message("commands.failed-because", error=error["message"], **said), row.id, row.status.value)
+        raise JobFailed(Message("commands.failed", **said), row.id, row.status.value)
 
     # -- changing ------------------------------------------------------------------------------------
 

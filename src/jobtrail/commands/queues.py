@@ -22,15 +22,14 @@ def set_paused(service: Service, name: str, *, paused: bool, actor: str, reason:
 
     Raises: NotFound for a queue that no task, worker or job names; InvalidOption for what is no name.
     """
-    name = queue_option("the name of a queue", name)
+    name = queue_option(Message("commands.queue-name"), name)
     service.make_ready()
     store = service.store
 
     def operation(conn: Connection) -> bool:
         known = known_queues(conn, service)
         if name not in known:
-            message = Message("commands.no-queue", name=name, known=", ".join(sorted(known)) or "none")
-            raise NotFound(message)
+            raise NotFound(Message("commands.no-queue", name=name, known=sorted(known)))
         store.wake.need(QUEUES)
         return queues.set_paused(conn, store.dialect, name, store.now(), paused=paused, actor=actor, reason=reason)
 

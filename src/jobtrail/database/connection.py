@@ -91,8 +91,7 @@ class Database:
         try:
             engine = create_engine(self.url, **options)
         except (NoSuchModuleError, ModuleNotFoundError) as error:
-            message = "PostgreSQL needs the driver psycopg: install jobtrail[postgres]"
-            raise InvalidOption(message) from error
+            raise InvalidOption(Message("database.no-driver")) from error
         if self.is_sqlite:
             event.listen(engine, "connect", _prepare_sqlite)
         else:
@@ -146,12 +145,11 @@ class Database:
             if self._file is None:
                 return  # not made yet
             self.engine.dispose()
-            message = f"{self.where} was deleted while it was in use; put it back, or stop the program and start anew"
-            raise StoreUnavailable(message) from None
+            raise StoreUnavailable(Message("database.file-deleted", where=self.where)) from None
         before, self._file = self._file, (found.st_dev, found.st_ino)
         if before is not None and before != self._file:
             self.engine.dispose()
-            raise StoreUnavailable(f"{self.where} was replaced by another file while it was in use")
+            raise StoreUnavailable(Message("database.file-replaced", where=self.where))
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
@@ -174,15 +172,18 @@ class Database:
         return ours
 
     @property
-    def where(self) -> str:
+    def where(self) -> Message:
         """This database in words, without its password."""
         if self.is_sqlite:
-            return f"the database file {self.path}"
-        return f"PostgreSQL at {self.url.host or 'the local socket'}:{self.url.port or 5432}/{self.url.database or ''}"
+            return Message("database.file", path=self.path)
+        host, port, name = self.url.host, str(self.url.port or 5432), self.url.database
+        if not host:
+            return Message("database.local-server", port=port, name=name)
+        return Message("database.server", host=host, port=port, name=name)
 
     def _folder(self, failure: DriverFailure) -> StoreUnavailable | None:
         if failure.code == "SQLITE_CANTOPEN" and self.path is not None and self.path.is_dir():
-            return StoreUnavailable(f"{self.path} is a folder; name a file for the database")
+            return StoreUnavailable(Message("database.is-folder", path=self.path))
         return None
 
     def sync_clock(self, conn: Connection, *, every: float = 30.0) -> None:
@@ -213,19 +214,16 @@ def normalise(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        message = f"'{url}' is no database address; use sqlite:///jobs.db or postgresql://user@host/name"
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("database.bad-url", url=url)) from None
     backend = parsed.get_backend_name()
     if backend == "postgres":
         parsed, backend = parsed.set(drivername="postgresql"), "postgresql"
     if backend not in {"sqlite", "postgresql"}:
-        message = f"jobtrail keeps its jobs in SQLite or PostgreSQL, not in '{backend}'"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("database.other-kind", kind=backend))
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.database in {None, "", ":memory:"}:
-        message = "a SQLite database in memory would not survive its process; name a file, as in sqlite:///jobs.db"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("database.in-memory"))
     return parsed.set(drivername="sqlite+pysqlite")
 
 

@@ -150,7 +150,7 @@ def _of_sqlite(error: sqlite3.Error, text: str) -> DriverFailure:
     return DriverFailure(Meaning.VALUE if refused else Meaning.BUG, name, text)
 
 
-def translated(failure: DriverFailure, where: str) -> StoreError:
+def translated(failure: DriverFailure, where: Message) -> StoreError:
     """Return the error that a caller is given.
 
     Args:
@@ -162,39 +162,35 @@ def translated(failure: DriverFailure, where: str) -> StoreError:
         case Meaning.AWAY | Meaning.LOCKED:
             return StoreUnavailable(_away(failure, where))
         case Meaning.DUPLICATE:
-            return DuplicateRow(f"{where}: a row with this key exists: {failure.text}")
+            return DuplicateRow(Message("database.duplicate-row", where=where, text=failure.text))
         case Meaning.VALUE:
-            return ValueNotStorable(f"{where} cannot store a value: {failure.text}")
+            return ValueNotStorable(Message("database.value-not-storable", where=where, text=failure.text))
         case Meaning.BUG:
-            code = f" ({failure.code})" if failure.code else ""
-            return StoreError(f"{where} refused a statement of jobtrail{code}: {failure.text}")
+            code = failure.code or "-"
+            return StoreError(Message("database.statement-refused", where=where, error=code, text=failure.text))
 
 
-def _away(failure: DriverFailure, where: str) -> str:
-    sentence = _SENTENCES.get(failure.code)
-    if sentence is None:
-        sentence = "{where} cannot be reached: {text}" if not failure.code else "{where} is not available: {text}"
+def _away(failure: DriverFailure, where: Message) -> Message:
     if _NO_OPTIONS in failure.text:
-        return str(Message("database.pooler-refuses-options", where=where, error=failure.text))
-    if _NO_TABLE in failure.text:
-        sentence = "{where} lacks a table ({text}); run 'jobtrail migrate', or check whether another file lies in its place"
-    return sentence.format(where=where, text=failure.text)
+        return Message("database.pooler-refuses-options", where=where, error=failure.text)
+    code = _SENTENCES.get(failure.code, "database.unavailable" if failure.code else "database.unreachable")
+    return Message("database.no-table" if _NO_TABLE in failure.text else code, where=where, text=failure.text)
 
 
 _SENTENCES = {
-    "25006": "{where} is read-only now",
-    "0A000": "{where} is a standby that takes no writes",
-    "55P03": "{where}: a row is held by an open transaction",
-    "40001": "{where}: concurrent transactions were in each other's way",
-    "40P01": "{where}: concurrent transactions were in each other's way",
-    "57014": "{where} gave a statement up at its time limit (statement_timeout)",
-    "42501": "{where} refuses a statement: {text}. Grant the role the rights on all tables of jobtrail.",
-    "SQLITE_BUSY": "{where} is locked by another program",
-    "SQLITE_LOCKED": "{where} is locked by another program",
-    "SQLITE_READONLY": "{where} is read-only; jobtrail must be able to write it",
-    "SQLITE_NOTADB": "{where} is not a SQLite database",
-    "SQLITE_CORRUPT": "{where} is damaged",
-    "SQLITE_FULL": "the disk that holds {where} is full",
-    "SQLITE_IOERR": "the disk that holds {where} cannot be read or written",
-    "SQLITE_CANTOPEN": "{where} cannot be opened; its folder must exist and be writable",
+    "25006": "database.read-only-now",
+    "0A000": "database.standby",
+    "55P03": "database.row-locked",
+    "40001": "database.transactions-collided",
+    "40P01": "database.transactions-collided",
+    "57014": "database.statement-timeout",
+    "42501": "database.no-rights",
+    "SQLITE_BUSY": "database.locked",
+    "SQLITE_LOCKED": "database.locked",
+    "SQLITE_READONLY": "database.read-only",
+    "SQLITE_NOTADB": "database.not-sqlite",
+    "SQLITE_CORRUPT": "database.damaged",
+    "SQLITE_FULL": "database.disk-full",
+    "SQLITE_IOERR": "database.disk-failed",
+    "SQLITE_CANTOPEN": "database.cannot-open",
 }

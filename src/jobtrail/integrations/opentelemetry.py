@@ -18,6 +18,7 @@ from jobtrail.commands.service import Service
 from jobtrail.commands.using import NOTHING
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import StopCause
+from jobtrail.messages import Message
 from jobtrail.store.workers import our_version
 from jobtrail.worker.middleware import outcome_word
 from jobtrail.worker.perform import options_of
@@ -31,8 +32,7 @@ try:
     from opentelemetry.trace import Link, SpanKind, StatusCode
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError as missing:
-    _message = "tracing needs opentelemetry-api: install jobtrail[tracing]"
-    raise InvalidOption(_message) from missing
+    raise InvalidOption(Message("integrations.no-tracing")) from missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -62,8 +62,7 @@ def install(service: Service, middleware: list[Middleware], provider: Any) -> Tr
     Raises: InvalidOption for anything else.
     """
     if provider is not True and not hasattr(provider, "get_tracer"):
-        message = f"tracing must be True or an OpenTelemetry TracerProvider; it is {provider!r}"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("integrations.bad-tracing", value=repr(provider)))
     tracing = Tracing(None if provider is True else provider)
     middleware.insert(0, tracing.middleware)
     traced = TracedService(service.store, service.tasks, service.settings, tracing)
@@ -185,7 +184,7 @@ def _tell_end(span: Span, run: Run, error: BaseException | None) -> None:
     if cause is not None:
         span.set_attribute("jobtrail.stop_cause", cause)
     if word == "stopped" and cause in {StopCause.TIMEOUT, StopCause.STALL}:
-        span.set_status(StatusCode.ERROR, f"stopped by its {cause} limit")
+        span.set_status(StatusCode.ERROR, str(Message("job.stopped-by-limit", cause=cause)))
 
 
 def _tell_error(span: Span, error: BaseException) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from jobtrail.errors import InvalidOption, JobTrailError, UsageError
+from jobtrail.messages import Message
 from jobtrail.queries.monitoring import statistics
 from jobtrail.worker.middleware import outcome_word
 
@@ -18,8 +19,7 @@ try:
     from prometheus_client.exposition import ThreadingWSGIServer
     from prometheus_client.registry import Collector
 except ImportError as missing:
-    _message = "metrics need prometheus-client: install jobtrail[metrics]"
-    raise InvalidOption(_message) from missing
+    raise InvalidOption(Message("integrations.no-metrics")) from missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -129,8 +129,9 @@ class Metrics:
         try:
             server = make_server(LOOPBACK, port, self._application(), ThreadingWSGIServer, handler_class=_Quiet)
         except OSError as error:
-            message = f"metrics cannot be served on {LOOPBACK}:{port}: {error.strerror or error}"
-            raise UsageError(message) from error
+            raise UsageError(
+                Message("integrations.cannot-listen", host=LOOPBACK, port=str(port), error=error.strerror or error)
+            ) from error
         threading.Thread(target=server.serve_forever, name="jobtrail-metrics", daemon=True).start()
         return server
 

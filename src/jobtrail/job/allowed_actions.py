@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message
+
 from .model import FINAL, WAITING_FOR_A_PERSON, Mode, Status
 
 if TYPE_CHECKING:
@@ -34,6 +36,19 @@ class ActionRule(StrEnum):
 # The codes that programs are given; a rule that is not here is its own code.
 _CODES = {ActionRule.ENDED: "state", ActionRule.STOPPING: "state", ActionRule.UNIT_ACTIVE: "in-way", ActionRule.CONTINUED: "in-way"}
 _WITHOUT_EFFECT = frozenset({ActionRule.DUE, ActionRule.NOTHING_FAILED, ActionRule.COMPLETE})
+_REASONS = {
+    ActionRule.ENDED: "job.skip-ended",
+    ActionRule.STOPPING: "job.skip-stopping",
+    ActionRule.BODY_RUNNING: "job.skip-body-runs",
+    ActionRule.UNIT_ACTIVE: "job.skip-active",
+    ActionRule.NOT_NEWEST: "job.skip-newer",
+    ActionRule.CONTINUED: "job.skip-continued",
+    ActionRule.WAITS_FOR: "job.skip-waits",
+    ActionRule.DUE: "job.skip-due",
+    ActionRule.NOTHING_FAILED: "job.skip-no-failed",
+    ActionRule.COMPLETE: "job.skip-complete",
+    ActionRule.NO_FILE: "job.skip-no-file",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +58,18 @@ class Obstacle:
     Attributes:
         rule: The rule that forbids it.
         sentence: The reason as a page shows it beside the job.
-        reason: The same without ids, so that jobs can be counted by it.
         job: The job in the way.
     """
 
     rule: ActionRule
-    sentence: str
-    reason: str
+    sentence: Message
     job: str | None = None
+
+    def reason(self, status: Status) -> Message:
+        """The reason without ids, so that jobs can be counted by it; ``status`` is that of the job."""
+        if self.rule is ActionRule.STATE:
+            return Message("job.skip-status", status=status)
+        return Message(_REASONS[self.rule])
 
     @property
     def code(self) -> str:
@@ -95,18 +114,15 @@ class ActionState:
 def against_retry(state: ActionState) -> Obstacle | None:
     """What is in the way of one more attempt of the same job; None if it is allowed."""
     if state.status not in RETRYABLE:
-        sentence = f"it is {state.status}; what failed, came in partly or was stopped can be retried"
-        return Obstacle(ActionRule.STATE, sentence, f"is {state.status}")
+        return Obstacle(ActionRule.STATE, Message("job.not-retryable", status=state.status))
     if state.body_running:
-        sentence = "its body still runs; it can be retried when that has ended"
-        return Obstacle(ActionRule.BODY_RUNNING, sentence, "its body still runs")
+        return Obstacle(ActionRule.BODY_RUNNING, Message("job.body-runs"))
     if state.active == state.id:
         return None  # interrupted and held: it has the unit, and newer jobs wait behind it
     if state.active is not None:
         return _unit_active(state.active)
     if state.newest not in {None, state.id}:
-        sentence = f"job {state.newest} of its unit is newer: retry that one"
-        return Obstacle(ActionRule.NOT_NEWEST, sentence, "its unit has a newer job", state.newest)
+        return Obstacle(ActionRule.NOT_NEWEST, Message("job.newer", job=state.newest), state.newest)
     return None
 
 
@@ -119,36 +135,34 @@ def against_rerun(state: ActionState, mode: Mode, *, corrected_file: bool = Fals
         corrected_file: Whether the new job is to work on another file.
     """
     if state.status not in FINAL:
-        sentence = f"it is {state.status}; it can be run again when it has ended"
-        return Obstacle(ActionRule.STATE, sentence, f"is {state.status}")
+        return Obstacle(ActionRule.STATE, Message("job.not-ended", status=state.status))
     if state.active is not None:
         return _unit_active(state.active)
     if corrected_file and not state.has_file:
-        return Obstacle(ActionRule.NO_FILE, "it did not work on a file", "did not work on a file")
+        return Obstacle(ActionRule.NO_FILE, Message("job.without-file"))
     return None if mode is Mode.FULL else _against_continuing(state, mode)
 
 
 def _against_continuing(state: ActionState, mode: Mode) -> Obstacle | None:
     if state.continued is not None:
-        sentence = f"job {state.continued} is continuing its work"
-        return Obstacle(ActionRule.CONTINUED, sentence, "its work is being continued", state.continued)
+        return Obstacle(ActionRule.CONTINUED, Message("job.continued", job=state.continued), state.continued)
     if state.status is not Status.COMPLETED:
         return None
     if mode is Mode.RESUME:
-        return Obstacle(ActionRule.COMPLETE, "it is complete; there is nothing to go on with", "is complete")
-    return None if state.failed else Obstacle(ActionRule.NOTHING_FAILED, "none of its items failed", "none of its items failed")
+        return Obstacle(ActionRule.COMPLETE, Message("job.complete"))
+    return None if state.failed else Obstacle(ActionRule.NOTHING_FAILED, Message("job.skip-no-failed"))
 
 
 def _unit_active(job_id: str) -> Obstacle:
-    return Obstacle(ActionRule.UNIT_ACTIVE, f"job {job_id} of its unit is active", "its unit has an active job", job_id)
+    return Obstacle(ActionRule.UNIT_ACTIVE, Message("job.active", job=job_id), job_id)
 
 
 def against_cancel(state: ActionState) -> Obstacle | None:
     """What is in the way of a cancel; None if it is allowed."""
     if state.status in FINAL:
-        return Obstacle(ActionRule.ENDED, f"it has ended: it is {state.status}", "has ended")
+        return Obstacle(ActionRule.ENDED, Message("job.ended", status=state.status))
     if state.status is Status.CANCELLING:
-        return Obstacle(ActionRule.STOPPING, "it has been asked to stop already", "is being stopped already")
+        return Obstacle(ActionRule.STOPPING, Message("job.stopping"))
     return None
 
 
@@ -156,17 +170,17 @@ def against_force(state: ActionState) -> Obstacle | None:
     """What is in the way of writing the end of a job that was asked to stop; None if it is allowed."""
     if state.status is Status.CANCELLING:
         return None
-    return Obstacle(ActionRule.STATE, "it has not been asked to stop", f"is {state.status}")
+    return Obstacle(ActionRule.STATE, Message("job.not-stopping"))
 
 
 def against_run_now(state: ActionState, now: datetime) -> Obstacle | None:
     """What is in the way of making a job due at once; None if it is allowed."""
     if state.status is not Status.PENDING:
-        return Obstacle(ActionRule.STATE, f"it is {state.status} and waits for no time", f"is {state.status}")
+        return Obstacle(ActionRule.STATE, Message("job.not-pending", status=state.status))
     if state.waits_for is not None:
-        return Obstacle(ActionRule.WAITS_FOR, f"it waits for job {state.waits_for}", "waits for another job", state.waits_for)
+        return Obstacle(ActionRule.WAITS_FOR, Message("job.waits-for", job=state.waits_for), state.waits_for)
     if state.run_at is None or state.run_at <= now:
-        return Obstacle(ActionRule.DUE, "it is due already", "is due already")
+        return Obstacle(ActionRule.DUE, Message("job.due"))
     return None
 
 
@@ -174,4 +188,4 @@ def against_answer(state: ActionState) -> Obstacle | None:
     """What is in the way of answering its question; None if it is allowed."""
     if state.status in WAITING_FOR_A_PERSON:
         return None
-    return Obstacle(ActionRule.STATE, f"it is {state.status} and asks nothing", f"is {state.status}")
+    return Obstacle(ActionRule.STATE, Message("job.asks-nothing", status=state.status))

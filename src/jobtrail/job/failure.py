@@ -111,13 +111,14 @@ _PASSWORD = re.compile(r"://([^\s/:@]*):[^\s/]+@")
 
 def _describe(error: BaseException, limit: int, skip: tuple[str, ...]) -> Failure:
     name = type_name(error)
-    message = _cleaned(_message_of(error, _text_of(error)), limit // 4)
+    said = _message_of(error, _text_of(error))
+    message = _cleaned(str(said), limit // 4)
     frames = _users_frames(error.__traceback__, skip)
     last = _last_of(frames, skip)
     origin = f"{last[0]}:{last[3]}" if last else ""
     text = _Report(error, message, frames, skip).text()
     traceback = safe_text(mask_urls(text), limit - limit // 4)
-    sentence = _sentence_of(error, limit // 4)
+    sentence = _stored(said if isinstance(said, Message) else error.args[0] if error.args else None, limit // 4)
     return Failure(name, message, traceback, _fingerprint(name, message, origin), origin, sentence)
 
 
@@ -125,9 +126,8 @@ def _cleaned(text: str, limit: int = ERROR_LIMIT) -> str:
     return safe_text(mask_urls(text), limit)
 
 
-def _sentence_of(error: BaseException, limit: int) -> str:
-    """The stored form of the message that the exception carries; one that would have to be cut is not kept."""
-    message = error.args[0] if error.args else None
+def _stored(message: Any, limit: int) -> str:
+    """The stored form of a message of the catalogue; one that would have to be cut is not kept."""
     stored = mask_urls(message.stored) if isinstance(message, Message) else ""
     return stored if stored == safe_text(stored, limit) else ""
 
@@ -152,17 +152,16 @@ def _text_of(error: BaseException) -> str:
         return f"<unprintable {type(error).__name__}>"
 
 
-def _message_of(error: BaseException, text: str) -> str:
+def _message_of(error: BaseException, text: str) -> Message | str:
     if isinstance(error, SystemExit):
         code = error.code
-        shown = 0 if code is None else code if isinstance(code, int) else text
-        return f"job called exit ({shown})"
+        return Message("job.called-exit", status=0 if code is None else code if isinstance(code, int) else text)
     if isinstance(error, CancelledError):
-        return "job raised CancelledError, and nobody had asked it to stop"
+        return Message("job.raised-cancelled")
     if isinstance(error, (Exception, BaseExceptionGroup)):
         return text
-    raised = f"job raised {type(error).__name__}"
-    return f"{raised}: {text}" if text else raised
+    name = type(error).__name__
+    return Message("job.raised-and", type=name, error=text) if text else Message("job.raised", type=name)
 
 
 # -- where it was ------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ def priority_option(value: Any) -> int:
     return value
 
 
-def choice_option(name: str, value: Any, choices: Iterable[str]) -> str:
+def choice_option(name: str | Message, value: Any, choices: Iterable[str]) -> str:
     """One of a few words."""
     allowed = tuple(choices)
     if value not in allowed:

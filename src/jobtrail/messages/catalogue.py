@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rustfluent import Bundle
 
 LANGUAGES = ("en", "ru")
+SHARED = "shared"  # the file of the parts that the texts of all rooms may refer to
 _HERE = Path(__file__).parent
 _ID = re.compile(r"^([a-z][a-z0-9-]*) =", re.MULTILINE)
 
@@ -50,5 +51,5 @@ def codes(language: str = "en") -> dict[str, str]:
 def _bundle(language: str, room: str) -> Bundle | None:
     from rustfluent import Bundle
 
-    file = _HERE / language / f"{room}.ftl"
-    return Bundle(language, [str(file)], strict=True) if file.is_file() else None
+    files = [_HERE / language / f"{one}.ftl" for one in dict.fromkeys((room, SHARED))]
+    return Bundle(language, [str(one) for one in files], strict=True) if files[0].is_file() else None

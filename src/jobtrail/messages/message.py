@@ -144,7 +144,7 @@ def _shown(value: Value, language: str) -> str | int:
     if isinstance(value, float):
         return f"{value:.6g}".replace(".", "," if language == "ru" else ".")
     if isinstance(value, list):
-        return ", ".join(str(_shown(one, language)) for one in value)
+        return ", ".join(str(_shown(one, language)) for one in value) or "–"
     return "" if value is None else render(value, language)
 
 

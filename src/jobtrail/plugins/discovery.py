@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 
 GROUP = "jobtrail.plugins"
 ASGI = "jobtrail.asgi"
@@ -42,11 +43,9 @@ def asgi(application: Any, **options: Any) -> Any:
 
     found = next(iter(entry_points(group=ASGI, name="api")), None)
     if found is None:
-        message = f"the package jobtrail is installed without its entry point '{ASGI}'; install it again"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("plugins.no-asgi", name=ASGI))
     try:
         create_api = found.load()
     except ModuleNotFoundError as error:
-        message = f"the API needs the package '{error.name}': install jobtrail[api]"
-        raise InvalidOption(message) from error
+        raise InvalidOption(Message("plugins.no-api-package", package=error.name)) from error
     return create_api(application, **options)

@@ -14,6 +14,7 @@ from jobtrail.commands.using import NOTHING, Using
 from jobtrail.config import Settings
 from jobtrail.errors import InvalidOption, UsageError
 from jobtrail.job.task import Task, Tasks, choice_option, name_option
+from jobtrail.messages import Message
 from jobtrail.worker.middleware import Middleware, declared_options
 
 SCOPES = ("tasks", "application")
@@ -81,11 +82,7 @@ class _UnboundSubmitter:
         Raises: UsageError that says what to call instead.
         """
         del args, using
-        message = (
-            f"the task '{task.name}' belongs to a plug-in, which stores no jobs; "
-            f"submit it through the application: jobs.task_named('{task.name}').enqueue(…)"
-        )
-        raise UsageError(message)
+        raise UsageError(Message("plugins.unbound", task=task.name))
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
         """Refuse, as `submit`."""
@@ -173,9 +170,9 @@ class Plugin:
 
     def __post_init__(self) -> None:
         """Check name and version."""
-        _word("the name of a plug-in", self.name)
+        _word(Message("plugins.plugin-name"), self.name)
         if self.version is not None:
-            name_option(f"the version of the plug-in '{self.name}'", self.version)
+            name_option(Message("plugins.version", plugin=self.name), self.version)
 
     # -- tasks ---------------------------------------------------------------------------------------
 
@@ -203,12 +200,12 @@ class Plugin:
             self._check_open()
             own = name or target.__name__
             if own in self.tasks:
-                self._refuse(f"has two tasks called '{own}'")
+                raise InvalidOption(Message("plugins.two-of-a-kind", plugin=self.name, kind="task", name=own))
             given = {**self.options, **options}
             given["aliases"] = tuple(f"{self.name}.{alias}" for alias in given.get("aliases", ()))
             wrappers = [layer.function for layer in self.layers]
             declared = declared_options([*wrappers, *given.get("middleware", ())])
-            task = Task.made(f"{self.name}.{name_option('the name of a task', own)}", target, given, declared)
+            task = Task.made(f"{self.name}.{name_option(Message('job.task-name'), own)}", target, given, declared)
             self.tasks[own] = PluginTask(self._unbound.tasks.add(task), self._unbound)
             return self.tasks[own]
 
@@ -233,9 +230,7 @@ class Plugin:
 
         def declare(task: PluginTask) -> PluginTask:
             if not isinstance(task, PluginTask) or task not in self.tasks.values():
-                self._refuse(
-                    "has a schedule on something that is none of its tasks; write @plugin.schedule above @plugin.task"
-                )
+                raise InvalidOption(Message("plugins.schedule-without-task", plugin=self.name))
             self._check_open()
             self.schedules.append(PluginSchedule(task.name, rule, options))
             return task
@@ -263,11 +258,11 @@ class Plugin:
         Raises:
             InvalidOption: If the scope is not known or the object is not callable.
         """
-        choice_option("the scope of a middleware", scope, SCOPES)
+        choice_option(Message("plugins.middleware-scope"), scope, SCOPES)
 
         def declare(target: _F) -> _F:
             if not callable(target):
-                self._refuse(f"has a middleware that is no function: {target!r}")
+                raise InvalidOption(Message("plugins.not-a-function", plugin=self.name, value=repr(target)))
             self._check_open()
             if options:
                 target.options = tuple(options)  # type: ignore[attr-defined]
@@ -287,10 +282,11 @@ class Plugin:
         Raises:
             InvalidOption: If the name is not valid or used twice.
         """
-        _word("the name of a channel", name)
+        _word(Message("plugins.channel-name"), name)
+        twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="channel", name=name)
 
         def declare(function: _F) -> _F:
-            self._add(self.channels, name, PluginChannel(name, function), f"channels called '{name}'")
+            self._add(self.channels, name, PluginChannel(name, function), twice)
             return function
 
         return declare
@@ -306,16 +302,15 @@ class Plugin:
         Raises:
             InvalidOption: If path, method or role is not valid, or the route is declared twice.
         """
-        choice_option("the method of a route", method, METHODS)
-        choice_option("the role of a route", role, ROLES)
+        choice_option(Message("plugins.route-method"), method, METHODS)
+        choice_option(Message("plugins.route-role"), role, ROLES)
         if not isinstance(path, str) or not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/")):
-            self._refuse(
-                f"has the route {path!r}; a path begins with / and has names and {{parameters}} between slashes"
-            )
+            raise InvalidOption(Message("plugins.bad-route", plugin=self.name, path=repr(path)))
+        twice = Message("plugins.two-routes", plugin=self.name, method=method, path=path)
 
         def declare(function: _F) -> _F:
             key = method, re.sub(r"\{\w+\}", "{}", path)
-            self._add(self.routes, key, PluginRoute(method, path, role, function), f"routes for {method} {path}")
+            self._add(self.routes, key, PluginRoute(method, path, role, function), twice)
             return function
 
         return declare
@@ -331,34 +326,29 @@ class Plugin:
         Raises:
             InvalidOption: If the name is not valid or used twice.
         """
-        _word("the name of a command", name)
+        _word(Message("plugins.command-name"), name)
+        twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="command", name=name)
 
         def declare(function: _F) -> _F:
-            self._add(self.commands, name, PluginCommand(name, function), f"commands called '{name}'")
+            self._add(self.commands, name, PluginCommand(name, function), twice)
             if not any(p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()):
-                self._refuse(
-                    f"has the command '{name}', whose function does not take the application as its first parameter"
-                )
+                raise InvalidOption(Message("plugins.command-without-application", plugin=self.name, name=name))
             return function
 
         return declare
 
-    def _add(self, known: dict[Any, Any], key: Any, value: Any, what: str) -> None:
+    def _add(self, known: dict[Any, Any], key: Any, value: Any, twice: Message) -> None:
         self._check_open()
         if key in known:
-            self._refuse(f"has two {what}")
+            raise InvalidOption(twice)
         if not callable(value.function):
-            self._refuse(f"has something that is no function: {value.function!r}")
+            raise InvalidOption(Message("plugins.not-a-function", plugin=self.name, value=repr(value.function)))
         known[key] = value
 
     def _check_open(self) -> None:
-        """What is declared after the mounting would be in no application."""
+        """Refuse a declaration after the mounting: it would be in no application."""
         if self._sealed:
-            self._refuse("is mounted already; import whatever declares its parts before")
-
-    def _refuse(self, why: str) -> NoReturn:
-        message = f"the plug-in '{self.name}' {why}"
-        raise InvalidOption(message)
+            raise InvalidOption(Message("plugins.mounted-already", plugin=self.name))
 
     def __repr__(self) -> str:
         """Name and version, for people."""
@@ -377,7 +367,6 @@ def parts_of(plugin: Plugin) -> dict[str, list[str]]:
     }
 
 
-def _word(what: str, value: Any) -> None:
+def _word(what: Message, value: Any) -> None:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        message = f"{what} must be 1 to 50 small letters, digits, - and _, beginning with a letter; it is {value!r}"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("plugins.bad-name", what=what, value=repr(value)))

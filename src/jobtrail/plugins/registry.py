@@ -12,6 +12,7 @@ from typing import Any
 from jobtrail.errors import InvalidOption
 from jobtrail.job.failure import describe
 from jobtrail.job.task import Task, Tasks
+from jobtrail.messages import Message, render
 from jobtrail.worker.middleware import Middleware, declared_options
 
 from .discovery import PluginCandidate, installed
@@ -29,7 +30,12 @@ class BrokenPlugin:
 
     name: str
     package: str | None
-    reason: str
+    why: Message | str
+
+    @property
+    def reason(self) -> str:
+        """Why, in the language of the reader."""
+        return render(self.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,7 @@ class Plugins(Mapping[str, MountedPlugin]):
                 taken = {name for own in one.tasks for name in (own.name, *own.aliases)} & names
                 if taken and one.name not in self._own:
                     self._unmount(one)
-                    self._leave_out(one.name, one.package, f"the application has a task '{min(taken)}' of its own")
+                    self._leave_out(one.name, one.package, Message("plugins.task-of-application", task=min(taken)))
 
     def load(self) -> None:
         """Look for the installed ones, once.
@@ -166,9 +172,12 @@ class Plugins(Mapping[str, MountedPlugin]):
         plugin = candidate.load()
         _check(plugin, candidate)
         if plugin.name in self._mounted:
-            first = self._mounted[plugin.name]
-            message = f"another plug-in is called '{plugin.name}' already{_of(first.package)}"
-            raise InvalidOption(message)
+            first = self._mounted[plugin.name].package
+            raise InvalidOption(
+                Message("plugins.name-taken-by", plugin=plugin.name, package=first)
+                if first
+                else Message("plugins.name-taken", plugin=plugin.name)
+            )
         tasks = tuple(self._prepared(plugin, task) for task in plugin.sealed_tasks())
         try:
             for task in tasks:
@@ -185,16 +194,17 @@ class Plugins(Mapping[str, MountedPlugin]):
         try:
             return self._prepare(task, declared)
         except InvalidOption as error:
-            raise SettingRefused(str(error)) from None
+            raise SettingRefused(error.args[0]) from None
 
     def _unmount(self, one: MountedPlugin) -> None:
         del self._mounted[one.name]
         for task in one.tasks:
             self._tasks.remove(task)
 
-    def _leave_out(self, name: str, package: str | None, reason: str) -> None:
+    def _leave_out(self, name: str, package: str | None, reason: Message | str) -> None:
         self._broken.append(BrokenPlugin(name, package, reason))
-        _log.warning("the plug-in '%s'%s is left out: %s", name, _of(package), reason)
+        of = f" (package {package})" if package else ""
+        _log.warning("the plug-in '%s'%s is left out: %s", name, of, reason)
 
     def __repr__(self) -> str:
         """As a person reads it."""
@@ -206,8 +216,7 @@ def _listed(wanted: Any) -> list[Any]:
         return [wanted]
     if isinstance(wanted, Iterable):
         return list(wanted)
-    message = f"plugins must be 'auto', a list of plug-ins, or () for none; it is {wanted!r}"
-    raise InvalidOption(message)
+    raise InvalidOption(Message("plugins.bad-list", value=repr(wanted)))
 
 
 def _itself(one: Any) -> Any:
@@ -220,11 +229,9 @@ class SettingRefused(InvalidOption):
 
 def _check(plugin: Any, candidate: PluginCandidate) -> None:
     if not isinstance(plugin, Plugin):
-        message = f"{plugin!r:.200} is a {type(plugin).__name__}, not a Plugin"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("plugins.not-a-plugin", value=f"{plugin!r:.200}", type=type(plugin).__name__))
     if plugin.name != candidate.name:
-        message = f"its entry point is called '{candidate.name}' and the plug-in '{plugin.name}': give both one name"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("plugins.names-differ", entry=candidate.name, plugin=plugin.name))
 
 
 def _candidates() -> list[PluginCandidate]:
@@ -239,14 +246,11 @@ def _candidates() -> list[PluginCandidate]:
         return [PluginCandidate("?", None, None, fail)]
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException) -> Message | str:
     if isinstance(error, InvalidOption):
-        return str(error)
+        reason: Message | str = error.args[0]
+        return reason
     if isinstance(error, SystemExit):
-        return f"it calls exit ({error.code!s:.100}) when it is imported"
+        return Message("plugins.calls-exit", status=f"{error.code!s:.100}")
     failure = describe(error)
     return f"{failure.type}: {failure.message}" if failure.message else failure.type
-
-
-def _of(package: str | None) -> str:
-    return f" (package {package})" if package else ""

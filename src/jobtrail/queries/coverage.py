@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jobtrail.errors import InvalidOption, InvalidPeriod
 from jobtrail.job.period import UNITS, Period, periods_from_rule
 from jobtrail.job.task import choice_option
+from jobtrail.messages import Message
 from jobtrail.schedules.backfill.backfill import ACTIVE, COMPLETE, FAILED, MISSING, PARTIAL, state_of
 
 if TYPE_CHECKING:
@@ -118,15 +119,13 @@ def columns(
     else:
         parts = _usual(zoom, span or (now, now), zone, entire=entire)
     if len(parts) > MOST_COLUMNS:
-        message = f"that makes {len(parts):,} columns, more than {MOST_COLUMNS}; take a shorter range or a coarser zoom"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("queries.too-many-columns", count=len(parts), most=MOST_COLUMNS))
     return [PeriodColumn(part, part.end <= now) for part in parts]
 
 
 def _spanned(begin: Period, end: Period) -> Period:
     if end.end <= begin.start:
-        message = f"the last period, {end.text}, ends before the first, {begin.text}, begins"
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("queries.periods-reversed", last=end.text, first=begin.text))
     return Period(begin.start, end.end, begin.zone)
 
 

@@ -143,8 +143,7 @@ def read_of_job(conn: Connection, context: QueryContext, job_id: str) -> JobQues
     """
     job = jobs.get(conn, job_id)
     if job is None:
-        message = f"there is no job {job_id}"
-        raise NotFound(message)
+        raise NotFound(Message("commands.no-job", job=job_id))
     marked = context.marked(job.task)
     return JobQuestions(questions=[detail(row, job, marked) for row in questions.of_job(conn, job_id)])
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from jobtrail.errors import InvalidSchedule
 from jobtrail.job.masking import masked
-from jobtrail.messages import LANGUAGES
+from jobtrail.messages import LANGUAGES, Message
 from jobtrail.schedules.rules.rules import parse_rule
 from jobtrail.schedules.rules.wording import words
 
@@ -239,8 +239,7 @@ def read_rule(text: str, tz: str | None) -> Rule:
     try:
         return parse_rule(text, tz)
     except OverflowError:
-        message = f"the rule '{text[:100]}' names a moment that no clock shows"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("queries.rule-out-of-range", rule=text[:100])) from None
 
 
 def _following(rule: Rule, now: datetime) -> Iterator[datetime]:

@@ -206,8 +206,7 @@ def read_coverage(
 def _check_has_units(conn: Connection, task: str) -> None:
     there = units.tasks(conn)
     if task not in there:
-        message = f"no task '{task}' is known, and no units of it are recorded; there are: {', '.join(there) or 'none'}"
-        raise NotFound(message)
+        raise NotFound(Message("queries.no-units", task=task, known=there))
 
 
 def _column(one: coverage.PeriodColumn) -> CoverageColumn:

@@ -8,6 +8,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.errors import JobTrailError
+from jobtrail.messages import stored
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -85,7 +88,7 @@ class BackgroundLoop:
         return self.interval
 
     def _tell(self, error: BaseException) -> None:
-        reason = f"{type(error).__name__}: {error}"
+        reason = stored(error) if isinstance(error, JobTrailError) else f"{type(error).__name__}: {error}"
         if reason != self._failing:
-            _log.warning("%s failed and is repeated: %s", self.name, reason)
+            _log.warning("%s failed and is repeated: %s: %s", self.name, type(error).__name__, error)
         self._failing = reason

@@ -228,8 +228,7 @@ def _replay(store: Store, path: Path) -> int:
         return 0  # another process has just written them, or the file belongs to another user
     written = write_group(store, ends, partial(_write_ends, store), partial(_bare, store))
     if written.unwritten:
-        message = f"the store is away; {path} is kept"
-        raise StoreUnavailable(message)
+        raise StoreUnavailable(Message("recovery.file-kept", path=path))
     if written.stuck:
         path.replace(path.with_suffix(".bad"))
     else:

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol
 
 from jobtrail.errors import StoreUnavailable
+from jobtrail.messages import Message
 
 from .background_loop import BackgroundLoop
 from .end_writer import replay
@@ -139,6 +140,5 @@ class OrphanedBodies:
             self._ends = unwritten
         if unwritten:
             self._writer.store_is_away(unwritten)
-            message = f"the store is away; {len(unwritten)} ends of orphaned bodies wait for it"
-            raise StoreUnavailable(message)
+            raise StoreUnavailable(Message("recovery.ends-wait", count=len(unwritten)))
         self._writer.store_is_back()

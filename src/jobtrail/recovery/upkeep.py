@@ -228,8 +228,7 @@ class Upkeep:
         ordered = [Recovery(row.id, planned[row.id]) for row in rows if row.id in planned]
         written = write_group(self._store, ordered, self._apply)
         if written.unwritten:
-            message = "the store went away while lost jobs were recovered"
-            raise StoreUnavailable(message)
+            raise StoreUnavailable(Message("recovery.store-went-away"))
         return written.done, len(written.stuck)
 
     def _apply(self, conn: Connection, planned: list[Recovery]) -> list[Recovery]:

@@ -14,9 +14,11 @@ from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError,
 from jobtrail.job.items import failed_since
 from jobtrail.job.json_value import decode, encode_step
 from jobtrail.job.unit import step_digest
+from jobtrail.messages import Message
 
 from .item_loops import BatchLoop, ItemLoop
 from .log_capture import JOB_LOGGER
+from .stop import OVERTAKEN, SHUTDOWN
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -164,8 +166,7 @@ class BaseContext:
 
     def _loop_options(self, name: str, key: Callable[[Any], Any] | None, *, durable: bool) -> dict[str, Any]:
         if name in self._loops:
-            message = f"there is a loop called '{name}' in this body already; give the second one a name="
-            raise UsageError(message)
+            raise UsageError(Message("runtime.loop-twice", name=name))
         return {
             "key": key or _itself,
             "name": name,
@@ -242,8 +243,7 @@ class BaseContext:
         """
         if self.cancelled:
             self._stop.noticed = True
-            why = "its worker shuts down" if self._stop.shutdown else "overtaken by a newer run"
-            raise StopSignal(self._stop.cause or why)
+            raise StopSignal(self._stop.cause or (SHUTDOWN if self._stop.shutdown else OVERTAKEN))
 
     def on_cancel(self, function: Callable[[], Any]) -> None:
         """Call a function, from another thread, when the job is asked to stop.
@@ -306,8 +306,7 @@ class BaseContext:
             UsageError: If the successor is not valid; nothing is stored.
         """
         if self._successors is None:
-            message = "schedule_next() works in a running job only"
-            raise UsageError(message)
+            raise UsageError(Message("runtime.next-outside-job"))
         said = {"when": when, "on": on, "source": source, "period": period, "file": file, "result_as": result_as}
         self._next.append(self._successors.make(self._claim, task, params, **said))
 
@@ -318,8 +317,7 @@ class BaseContext:
 
         self.check_cancelled()
         if name in self._asked:
-            message = f"this job has asked '{name}' already; each question needs a name of its own (in a loop: with the item's key)"
-            raise UsageError(message)
+            raise UsageError(Message("runtime.asked-twice", name=name))
         self._asked.add(name)
         return make_question(name, text, schema, **{key: value for key, value in options.items() if value is not UNSET})
 
@@ -345,8 +343,7 @@ class BaseContext:
         try:
             text = encode_step(value)
         except (InvalidArguments, TooLarge) as error:
-            message = f"the result of the step '{name}' cannot be kept: {error}"
-            raise StepError(message) from None
+            raise StepError(Message("runtime.step-not-storable", name=name, error=error)) from None
         if not self._steps.save(self._claim, name, digest, text, seconds):
             self._recorder.overtaken = True
             self.check_cancelled()

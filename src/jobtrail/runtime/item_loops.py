@@ -132,8 +132,7 @@ class ItemLoop(Generic[T]):
     def _new_key(self, value: T) -> str:
         key = item_key(self._key(value))
         if key in self._seen:
-            message = f"two items of the loop '{self.name}' have the key {key!r}; each item needs a key of its own"
-            raise UsageError(message)
+            raise UsageError(Message("runtime.key-twice", loop=self.name, key=repr(key)))
         self._seen.add(key)
         return key
 
@@ -145,11 +144,7 @@ class ItemLoop(Generic[T]):
 
     def _refuse_unentered(self, item: LoopItem[T]) -> None:
         if not item.entered:
-            message = (
-                f"the item {item.key!r} of the loop '{self.name}' was not entered; "
-                "write 'with item:' around the work on it, or nothing is recorded"
-            )
-            raise UsageError(message)
+            raise UsageError(Message("runtime.item-not-entered", loop=self.name, key=repr(item.key)))
 
     def ended(self, item: LoopItem[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
         """An item's block is over."""
@@ -177,8 +172,9 @@ class ItemLoop(Generic[T]):
         )
         self._counts = Counts(ok, failed, skipped)
         if outcome is ItemOutcome.FAILED and self._limit and self._limit.exceeded(self._counts, self._total):
-            message = f"{failed} of {self._counts.total} items failed, which is over max_failed_items={self._limit}"
-            raise TooManyFailedItems(message)
+            raise TooManyFailedItems(
+                Message("runtime.too-many-failed", failed=failed, total=self._counts.total, limit=str(self._limit))
+            )
 
     def _advance(self, by: int = 1) -> None:
         self._done += by
@@ -247,8 +243,7 @@ class BatchLoop(ItemLoop[T]):
     def __init__(self, *args: Any, size: int, **options: Any) -> None:
         super().__init__(*args, **options)
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            message = f"the size of a batch must be a whole number from 1; it is {size!r}"
-            raise UsageError(message)
+            raise UsageError(Message("runtime.bad-batch-size", size=repr(size)))
         self._size = size
 
     def __iter__(self) -> Iterator[Batch[T]]:  # type: ignore[override]
@@ -282,8 +277,7 @@ class BatchLoop(ItemLoop[T]):
 
     def _refuse_unentered_batch(self, batch: Batch[T]) -> None:
         if not batch.entered:
-            message = f"a batch of the loop '{self.name}' was not entered; write 'with batch:' around the work on it"
-            raise UsageError(message)
+            raise UsageError(Message("runtime.batch-not-entered", loop=self.name))
 
     def settled(
         self,

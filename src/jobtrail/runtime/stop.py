@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Causes to stop for that are not stored with the job, beside those of `StopCause`.
+OVERTAKEN, SHUTDOWN = "overtaken", "shutdown"
+
 
 @dataclass(slots=True)
 class Stop:

@@ -40,6 +40,7 @@ from jobtrail.database.tables import (
 )
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
+from jobtrail.messages import Message
 
 from .search.search import OPEN, smallest_id
 from .workers import ALIVE
@@ -90,8 +91,7 @@ class Retention:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100_000:
-                message = f"the retention of {f.name} jobs must be a number of days from 0, or None; it is {value!r}"
-                raise InvalidOption(message)
+                raise InvalidOption(Message("store.bad-retention", status=f.name, value=repr(value)))
 
     def edges(self, now: datetime) -> dict[Status, datetime]:
         """By status the moment before which its jobs must have ended to go."""

@@ -145,7 +145,8 @@ class _End:
         for one in rows:
             following = Successor.from_json(one.template)
             if not following.comes_after(status):
-                lines.append(self._skipped(one, following, f"{row.task} {job_id} is {status}"))
+                why_not = Message("store.job-is", task=row.task, job=job_id, status=status)
+                lines.append(self._skipped(one, following, why_not))
                 continue
             why = Message("store.follows", task=row.task, status=status, job=job_id).stored
             new = following.job(self._now, parent=job_id, root=row.root or job_id, why=why, result=row.result)
@@ -162,8 +163,8 @@ class _End:
         events.append(self._conn, self._dialect, told)
         return came
 
-    def _skipped(self, row: Any, following: Successor, why: str) -> dict[str, Any]:
-        reason = f"comes on {', '.join(following.ends)}; {why}"
+    def _skipped(self, row: Any, following: Successor, why: Message) -> dict[str, Any]:
+        reason = Message("store.comes-on", ends=following.ends, why=why).stored
         self._settle(row.id, SKIPPED, None, reason)
         return {"state": SKIPPED, "task": following.task, "job": None, "reason": reason}
 
@@ -234,11 +235,12 @@ class _End:
 
     def _after_group(self, row: Any, group: str, outcome: Outcome, results: list[str | None]) -> int:
         following = Successor.from_json(row.template)
-        why = f"the group {group} ended with {outcome}"
+        why = Message("store.group-ended", group=group, outcome=outcome)
         if not following.comes_after_group(outcome):
             self._skipped(row, following, why)
             return 0
-        new = following.job(self._now, parent=group, root=group, why=f"follows: {why}", result=results)
+        reason = Message("store.follows-group", why=why).stored
+        new = following.job(self._now, parent=group, root=group, why=reason, result=results)
         return int(self._submit(following, new)["state"] == SUBMITTED)
 
 

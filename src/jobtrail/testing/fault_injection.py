@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 from jobtrail.runtime.item_loops import ItemLoop
 from jobtrail.runtime.recorder import Recorder
 from jobtrail.runtime.steps import StepKeeper
@@ -38,8 +39,7 @@ def check(point: str) -> None:
     numbered = kind == "item" and which.isdecimal() and int(which) > 0
     if point in NAMED or numbered or (kind == "step" and which):
         return
-    message = f"there is no point '{point}'; the points are: {', '.join(NAMED)}, step:NAME, item:N"
-    raise InvalidOption(message)
+    raise InvalidOption(Message("testing.no-point", point=point, known=NAMED))
 
 
 def install(point: str) -> None:

@@ -183,4 +183,4 @@ async def clean_up(run: Run, ctx: BaseContext) -> None:
             else:
                 await run.executor.call(function, {})
         except BaseException as error:
-            run.hook_note = Message("worker.cleanup-raised", type=type(error).__name__).stored
+            run.hook_note = Message("worker.hook-raised", function="on_cleanup", type=type(error).__name__).stored

@@ -18,13 +18,15 @@ from jobtrail.job.failure import Failure, describe
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.json_value import decode, encode_arguments
 from jobtrail.job.model import Partial, Snooze
+from jobtrail.messages import Message
+from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN
 from jobtrail.store.items import Recorded
 
-from .run import OVERTAKEN, SHUTDOWN, ChildReport, RemoteError, RemoteStop
+from .run import ChildReport, RemoteError, RemoteStop
 
 if TYPE_CHECKING:
     from jobtrail.config import Settings
-    from jobtrail.executors.process.wire import Message
+    from jobtrail.executors.process.wire import WireMessage
     from jobtrail.job.model import Claim
     from jobtrail.job.task import Tasks
     from jobtrail.runtime.steps import StepStore
@@ -65,7 +67,7 @@ class ChildBodies:
         except ChildGone as gone:
             raise _died(run, gone) from None
         except asyncio.CancelledError:
-            run.call.kill("its worker gave it up", cause=SHUTDOWN)
+            run.call.kill(Message("worker.gave-up"), cause=SHUTDOWN)
             raise
         return _understood(run, last)
 
@@ -90,7 +92,7 @@ class RunConversation:
         """A cause to stop for: a newer run owns the job."""
         return OVERTAKEN if self._run.recorder.overtaken else None
 
-    def on_message(self, message: Message) -> Message | None:
+    def on_message(self, message: WireMessage) -> WireMessage | None:
         """Take over records; answer questions about steps."""
         self._run.recorder.sign()
         if message["kind"] == "records":
@@ -103,7 +105,7 @@ class RunConversation:
             return {"kind": "answer", "id": message["id"], **refused}
         return {"kind": "answer", "id": message["id"], "value": value, "overtaken": self._run.recorder.overtaken}
 
-    def _record(self, message: Message) -> None:
+    def _record(self, message: WireMessage) -> None:
         recorder = self._run.recorder
         recorder.has_items = recorder.has_items or message["has_items"]
         for loop, key, position, outcome, reason, kind in message["items"]:
@@ -113,7 +115,7 @@ class RunConversation:
         for line in message["log"]:
             recorder.log(line)
 
-    def _answer(self, message: Message) -> Any:
+    def _answer(self, message: WireMessage) -> Any:
         claim = self._run.claim
         if message["kind"] == "find":
             return self._steps.find(claim, message["name"], message["digest"])
@@ -125,7 +127,7 @@ class RunConversation:
         return None
 
 
-def _order(run: Run, settings: Settings) -> Message:
+def _order(run: Run, settings: Settings) -> WireMessage:
     claim, file = run.claim, run.ctx.file if run.ctx is not None else None
     return {
         "kind": "job",
@@ -157,7 +159,7 @@ def _plain_claim(claim: Claim) -> dict[str, Any]:
 # -- the end -----------------------------------------------------------------------------------------
 
 
-def _understood(run: Run, last: Message) -> Any:
+def _understood(run: Run, last: WireMessage) -> Any:
     """The body's value, or its error raised."""
     run.stop.noticed = run.stop.noticed or last["noticed"]
     run.report = ChildReport(
@@ -181,8 +183,7 @@ def _understood(run: Run, last: Message) -> Any:
     if how == "away":
         raise StoreUnavailable(last["reason"])
     if failure is None:
-        message = f"a child process ended its job in an unknown way: {how}"
-        raise RuntimeError(message)
+        raise RuntimeError(Message("worker.unknown-end", how=how))
     if how == "stopped":
         raise RemoteStop(last["cause"], failure)
     seconds, warning = last["delay"] or run.policy.delay(run.claim.attempt)
@@ -194,6 +195,6 @@ def _died(run: Run, gone: ChildGone) -> BaseException:
     run.report = ChildReport()
     if gone.cause is not None:
         run.stop.noticed = True
-        return RemoteStop(gone.cause, describe(ProcessDied(str(gone))))
-    died: Exception = MemoryError(str(gone)) if gone.memory else ProcessDied(str(gone))
+        return RemoteStop(gone.cause, describe(ProcessDied(gone.how)))
+    died: Exception = MemoryError(gone.how) if gone.memory else ProcessDied(gone.how)
     return RemoteError(describe(died), allowed=run.policy.allows(died), delay=run.policy.delay(run.claim.attempt, died))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jobtrail.errors import StopSignal
 from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
-from jobtrail.runtime.stop import Stop
+from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN, Stop
 
 if TYPE_CHECKING:
     from jobtrail.executors.base import Executor
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from jobtrail.runtime.successor_maker import SuccessorMaker
 
 CallNext = Callable[["Run"], Awaitable[Any]]
-OVERTAKEN, SHUTDOWN = "overtaken by a newer run", "shutdown"
 _log = logging.getLogger("jobtrail.worker")
 
 
@@ -216,7 +215,7 @@ class Run:
     def abandon(self) -> None:
         """Wait no longer: a body in a child process is killed; one in a thread cannot be ended."""
         if self.call is not None:
-            self.call.kill(str(Message("worker.shutdown")), cause=SHUTDOWN)
+            self.call.kill(Message("worker.shutdown"), cause=SHUTDOWN)
 
     def _cancel_body(self, why: str) -> None:
         """Cancel what can be cancelled from outside: a body on the loop or in a process."""

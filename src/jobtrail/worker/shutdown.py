@@ -146,8 +146,7 @@ class Shutdown:
         await asyncio.to_thread(partial(self._turns.writer.retry_stuck, now=float("inf")))
         left = self._turns.unwritten
         if left:
-            message = f"{len(left)} ends of runs are not written"
-            raise StoreError(message)
+            raise StoreError(Message("worker.ends-not-written", count=len(left)))
 
 
 class OrphanedRun:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.errors import StoreError, StoreUnavailable
 from jobtrail.job.model import StopCause
+from jobtrail.messages import stored
 from jobtrail.recovery.end_writer import EndWriter
 from jobtrail.recovery.run_end import write_ends
 from jobtrail.store import jobs
@@ -187,7 +188,7 @@ class Turns:
             return
         _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
         if self.condition is not None:
-            self.condition.away(str(error) or type(error).__name__)
+            self.condition.away(stored(error) or type(error).__name__)
 
     def _is_back(self) -> None:
         if self.away is None:

@@ -252,7 +252,7 @@ def test_a_proxys_header_counts_from_its_address_only(clients):
         ({"proxy_header": "X-User"}, "needs trusted_proxies"),
         ({"proxy_header": "X-User", "trusted_proxies": ["10.0.0.1"]}, "needs proxy_roles"),
         ({"proxy_header": "X-User", "trusted_proxies": ["10.0.0.1"], "proxy_roles": {"*": "root"}}, "there is no role 'root'"),
-        ({"trusted_proxies": ["my-proxy"]}, "wants addresses"),
+        ({"trusted_proxies": ["my-proxy"]}, "must be addresses"),
     ],
 )
 def test_a_way_to_log_in_that_cannot_be_is_refused_at_once(app_jobs, options, words):

@@ -320,7 +320,7 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(run):
         port = taken.getsockname()[1]
         code, _, told = run("serve", "--no-worker", "--port", str(port))
     assert code == 2
-    assert f"nothing can be served on 127.0.0.1:{port}" in told
+    assert f"the server cannot listen on 127.0.0.1:{port}" in told
 
 
 def test_without_the_packages_the_rest_works_and_one_sentence_says_what_is_missing(tmp_path, sqlite_url):

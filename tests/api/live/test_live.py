@@ -373,10 +373,10 @@ def test_what_is_not_understood_is_told_and_nonsense_ends_it(page, monkeypatch):
     monkeypatch.setattr(connections, "MOST_TOPICS", 3)
     one = page()
     for words, why in (
-        ({"type": "dance"}, "a message has the type subscribe, unsubscribe or ping"),
+        ({"type": "dance"}, "the type of a message must be subscribe, unsubscribe or ping"),
         ({"type": "subscribe", "id": "a", "topic": "nothing"}, "there is no topic 'nothing'; there are: events, job, jobs"),
-        ({"type": "subscribe", "id": "a", "topic": "jobs", "filter": "stat:x"}, "a filter knows no 'stat:'"),
-        ({"type": "subscribe", "id": "a", "topic": "job"}, "the topic job needs the id of one"),
+        ({"type": "subscribe", "id": "a", "topic": "jobs", "filter": "stat:x"}, "a filter has no key 'stat:'"),
+        ({"type": "subscribe", "id": "a", "topic": "job"}, "the topic job needs the id of a job"),
         ({"type": "subscribe", "id": "a", "topic": "jobs", "limit": 10**9}, "limit:"),
         ({"type": "subscribe", "topic": "jobs"}, "id: Field required"),
     ):

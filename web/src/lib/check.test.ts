@@ -22,6 +22,21 @@ describe("what does not fit", () => {
     expect(misfits(SCHEMA, { note: "x" }).map((one) => one.path.join("."))).toContain("airport");
   });
 
+  it("names what the schema wants, also behind a reference", () => {
+    const schema = {
+      type: "object",
+      properties: { code: { $ref: "#/$defs/code" }, day: { type: ["integer", "null"] } },
+      required: ["code", "place", "time"],
+      $defs: { code: { type: "string", maxLength: 3 } },
+    };
+    expect(misfits(schema, { code: "JFK EWR", day: "x" })).toEqual([
+      { path: ["place"], keyword: "required", wanted: "place" },
+      { path: ["time"], keyword: "required", wanted: "time" },
+      { path: ["code"], keyword: "maxLength", wanted: 3 },
+      { path: ["day"], keyword: "type", wanted: ["integer", "null"] },
+    ]);
+  });
+
   it("is nothing where all fits", () => {
     expect(misfits(SCHEMA, { airport: "EWR", note: "x" })).toEqual([]);
   });

@@ -2,10 +2,11 @@
 import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
 import { isExact, rounded } from "./exact";
 
+/** A keyword of the schema that a value does not fit; `wanted` is what the schema says there, of `required` the missing name. */
 export interface Misfit {
   path: string[];
-  message: string;
   keyword: string;
+  wanted: unknown;
 }
 
 /** Words that only say that something below does not fit. */
@@ -24,11 +25,13 @@ export function misfits(schema: unknown, value: unknown): Misfit[] {
   const told = found.filter((unit) => !ABOVE.has(unit.keyword));
   const deepest = told.length > 0 ? told : found;
   const seen = new Set<string>();
-  return deepest.map(misfit).filter((one) => {
-    if (one.keyword === "multipleOf" && isExact(at(value, one.path))) return false; // of a double nobody can say it
-    const key = `${one.path.join("/")}\0${one.message}`;
-    return !seen.has(key) && seen.add(key);
-  });
+  return deepest
+    .flatMap((unit) => misfitsOf(unit, schema, value))
+    .filter((one) => {
+      if (one.keyword === "multipleOf" && isExact(at(value, one.path))) return false; // of a double nobody can say it
+      const key = [...one.path, one.keyword].join("/");
+      return !seen.has(key) && seen.add(key);
+    });
 }
 
 /** Exact numbers as the nearest doubles, which is near enough for limits; the server checks them as they are. */
@@ -42,14 +45,28 @@ function at(value: unknown, path: string[]): unknown {
   return path.reduce<unknown>((found, part) => (found as Record<string, unknown> | undefined)?.[part], value);
 }
 
-function misfit(unit: OutputUnit): Misfit {
-  const path = unit.instanceLocation
+function misfitsOf(unit: OutputUnit, schema: unknown, value: unknown): Misfit[] {
+  const path = parts(unit.instanceLocation);
+  const wanted = keywordAt(schema, parts(unit.keywordLocation));
+  if (unit.keyword !== "required") return [{ path, keyword: unit.keyword, wanted }];
+  const held = at(value, path) as object;
+  const missing = (wanted as string[]).filter((name) => !(name in held));
+  return missing.map((name) => ({ path: [...path, name], keyword: unit.keyword, wanted: name }));
+}
+
+const parts = (pointer: string) =>
+  pointer
     .replace(/^#\/?/, "")
     .split("/")
     .filter(Boolean)
     .map((part) => decodeURIComponent(part).replace(/~1/g, "/").replace(/~0/g, "~"));
-  const missing = unit.keyword === "required" ? /"([^"]*)"/.exec(unit.error)?.[1] : undefined;
-  return { path: missing === undefined ? path : [...path, missing], message: unit.error, keyword: unit.keyword };
+
+/** What stands at a place of the schema; the place leads through local references. */
+function keywordAt(schema: unknown, path: string[]): unknown {
+  return path.reduce<unknown>((found, part) => {
+    const next = (found as Record<string, unknown> | undefined)?.[part];
+    return part === "$ref" ? at(schema, parts(String(next))) : next;
+  }, schema);
 }
 
 /** A value that a form can begin with: defaults where the schema has them. */

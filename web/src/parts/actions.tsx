@@ -6,6 +6,7 @@ import { useFresh } from "../api/queries";
 import type { Action, JobWhole, Stored } from "../api/types";
 import { useSpeech } from "../i18n";
 import { tail } from "../lib/format";
+import { capital } from "../lib/words";
 import { Button, Card } from "./basic";
 import { type Act, ActionDialog } from "./dialog";
 import { later } from "./later";
@@ -69,7 +70,7 @@ export function Actions({
     <Card title={t("actions.title")} className="o2">
       <ul className="acts-list">
         {[...able, ...near].map((one) => (
-          <One key={one.name} one={one} job={job} onAct={onAct} icon={icon} />
+          <One key={one.name} one={one} onAct={onAct} icon={icon} />
         ))}
       </ul>
       {rest.length > 0 && (
@@ -77,7 +78,7 @@ export function Actions({
           <summary>{t("actions.more", { n: rest.length })}</summary>
           <ul className="acts-list">
             {rest.map((one) => (
-              <One key={one.name} one={one} job={job} onAct={onAct} icon={icon} />
+              <One key={one.name} one={one} onAct={onAct} icon={icon} />
             ))}
           </ul>
         </details>
@@ -86,19 +87,8 @@ export function Actions({
   );
 }
 
-function One({
-  one,
-  job,
-  onAct,
-  icon,
-}: {
-  one: Action;
-  job: JobWhole;
-  onAct: (name: string) => void;
-  icon: (name: string) => Shape;
-}) {
+function One({ one, onAct, icon }: { one: Action; onAct: (name: string) => void; icon: (name: string) => Shape }) {
   const { tWord } = useSpeech();
-  const words = useWords(job);
   const look = `wide ${DANGER.has(one.name) ? "danger" : ""}`;
   return (
     <li>
@@ -111,33 +101,19 @@ function One({
       >
         {tWord("act", wordOf(one), { n: one.count ?? 0 })}
       </Button>
-      <p id={`why-${one.name}`}>{one.allowed ? words(one) : <WhyNot one={one} job={job} />}</p>
+      <p id={`why-${one.name}`}>{one.allowed ? sentence(one) : <WhyNot one={one} />}</p>
     </li>
   );
 }
 
-function useWords(job: JobWhole): (one: Action) => string {
-  const { tWord } = useSpeech();
-  return (one) => {
-    const name =
-      one.name === "cancel" && job.status === "running"
-        ? "cancel_running"
-        : one.name === "cancel" && job.status.startsWith("awaiting")
-          ? "cancel_asking"
-          : wordOf(one);
-    const said = tWord("words", name, { n: one.count ?? 0, ok: job.items.ok ?? 0, next: job.attempt + 1 });
-    return said === name ? one.words : said;
-  };
-}
+/** What an action does, as the server says it, as a sentence. */
+const sentence = (one: Action) => `${capital(one.words)}.`;
 
-function WhyNot({ one, job }: { one: Action; job: JobWhole }) {
-  const { t, tWord } = useSpeech();
-  const key = one.code === "state" ? `${one.name}` : (one.code ?? "");
-  const prefix = one.code === "state" ? "whynot.state" : "whynot";
-  const said = tWord(prefix, key, { status: tWord("status", job.status).toLowerCase() });
+function WhyNot({ one }: { one: Action }) {
+  const { t } = useSpeech();
   return (
     <>
-      {t("whynot.head")} {said === key ? one.why_not : said}
+      {t("whynot.head")} {one.why_not}.
       {one.job && (
         <>
           {" "}
@@ -155,7 +131,6 @@ export function useAct(job: JobWhole) {
   const { t, tWord } = useSpeech();
   const navigate = useNavigate();
   const fresh = useFresh();
-  const words = useWords(job);
   const [open, setOpen] = useState<string | null>(null);
   const [told, setTold] = useState(false);
   const close = () => setOpen(null);
@@ -177,14 +152,14 @@ export function useAct(job: JobWhole) {
   const one = job.actions.find((action) => action.name === open);
   let dialog = null;
   if (one?.name === "rerun_changed")
-    dialog = <ChangedDialog job={job} says={words(one)} onClose={close} onDone={done} />;
+    dialog = <ChangedDialog job={job} says={sentence(one)} onClose={close} onDone={done} />;
   else if (one?.name === "rerun_file")
-    dialog = <FileDialog job={job} says={words(one)} onClose={close} onDone={done} />;
+    dialog = <FileDialog job={job} says={sentence(one)} onClose={close} onDone={done} />;
   else if (one)
     dialog = (
       <ActionDialog
         title={tWord("act", wordOf(one), { n: one.count ?? 0 }).replace("…", "")}
-        says={words(one)}
+        says={sentence(one)}
         verb={tWord("verb", wordOf(one), { n: one.count ?? 0 })}
         danger={DANGER.has(one.name)}
         run={run(one.name)}

@@ -15,25 +15,24 @@ import {
   validationDataMerge,
 } from "@rjsf/utils";
 import { type ReactNode, useMemo, useState } from "react";
-import { tWord, useSpeech } from "../i18n";
+import { t, tWord, useSpeech } from "../i18n";
 import { misfits } from "../lib/check";
 import { numberOf, shown, wholeOf } from "../lib/exact";
 import { Note } from "./basic";
 
 function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
-  return misfits(schema, data).map(({ path, keyword, ...told }) => {
-    const message = worded(keyword, told.message);
+  return misfits(schema, data).map(({ path, keyword, wanted }) => {
+    const message = worded(keyword, wanted);
     const property = path.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join("");
     return { name: keyword, property, message, stack: `${property.replace(/^\./, "")} ${message}`.trim() };
   });
 }
 
-/** What does not fit, in the language of the page: the limit and the kind stand in the words of the check. */
-function worded(keyword: string, message: string): string {
-  const quoted = /"([^"]*)"\.?$/.exec(message)?.[1] ?? "";
-  const limit = Number(/(-?[\d.]*\d)\D*$/.exec(message)?.[1] ?? Number.NaN);
-  const said = tWord("misfit", keyword, { n: limit, what: tWord("type", quoted) });
-  return said === keyword ? message : said;
+/** What does not fit, in the language of the page. */
+function worded(keyword: string, wanted: unknown): string {
+  const what = [wanted].flat().map((kind) => tWord("type", String(kind)));
+  const said = tWord("misfit", keyword, { n: Number(wanted), what: what.join(", ") });
+  return said === keyword ? t("misfit.other") : said;
 }
 
 const validator: ValidatorType = {

@@ -244,7 +244,7 @@ function Field({
   mine: boolean;
   onFill: (name: string, column: string | null) => void;
 }) {
-  const { t, tWord } = useSpeech();
+  const { t } = useSpeech();
   const column = filled[target.name];
   const missing = target.required && !column;
   const near = missing ? hint(target, editor.columns, filled) : null;
@@ -258,7 +258,7 @@ function Field({
             t("map.near", { name: near.name })
           ) : (
             <>
-              {tWord("type", target.type)}
+              {target.type}
               {target.title && !alike(target.title, target.name) ? ` · ${target.title}` : ""}
               {column && " · "}
               {column && (

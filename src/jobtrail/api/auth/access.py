@@ -85,11 +85,9 @@ class Access:
         """
         networks = tuple(_network(one) for one in trusted_proxies)
         if proxy_header is not None and not networks:
-            message = "proxy_header needs trusted_proxies: the addresses from which it is believed, as in ['10.0.0.1']"
-            raise InvalidOption(message)
+            raise InvalidOption(Message("api.proxy-needs-addresses"))
         if proxy_header is not None and not proxy_roles:
-            message = "proxy_header needs proxy_roles: {'ann': 'admin', '*': 'viewer'} says who may do what"
-            raise InvalidOption(message)
+            raise InvalidOption(Message("api.proxy-needs-roles"))
         for role in (proxy_roles or {}).values():
             Person("", role)
         others = login is not None or proxy_header is not None
@@ -135,8 +133,7 @@ class Access:
             found = await anyio.to_thread.run_sync(self.login, asked)
             found = await found if inspect.isawaitable(found) else found
         if found is not None and not isinstance(found, Person):
-            message = f"the login callable must return a Person or None; it returned {type(found).__name__}"
-            raise UsageError(message)
+            raise UsageError(Message("api.login-returned", type=type(found).__name__))
         return found
 
     def _of_proxy(self, connection: HTTPConnection) -> Person | None:
@@ -205,8 +202,7 @@ def _network(text: str) -> Any:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        message = f"trusted_proxies wants addresses such as 10.0.0.1 or 10.0.0.0/8, not '{text}'"
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("api.bad-proxy-address", text=text)) from None
 
 
 def _bearer(connection: HTTPConnection) -> str | None:

@@ -58,8 +58,7 @@ def needs(role: str) -> Callable[[_F], _F]:
     Raises: InvalidOption for another word.
     """
     if role not in {*ROLES, ANYONE}:
-        message = f"a route needs viewer, operator, admin or anyone, not '{role}'"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("api.bad-role", role=role))
 
     def declare(endpoint: _F) -> _F:
         setattr(endpoint, _RULE, role)

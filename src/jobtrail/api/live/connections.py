@@ -17,6 +17,7 @@ from jobtrail.api import problems
 from jobtrail.api.auth.guard import also, needs, routes
 from jobtrail.api.problems import Problem
 from jobtrail.errors import InvalidOption, JobTrailError
+from jobtrail.messages import Message, render
 from jobtrail.queries.base import Model
 
 from . import hub as hubs
@@ -37,6 +38,8 @@ TOO_SLOW = 4008  # the code of a client that does not read
 LOGGED_OUT = 4401
 NOT_UNDERSTOOD = 1003
 TOO_MANY = 1013
+# A reason of a close frame has at most 123 bytes.
+_REASONS = {TOO_SLOW: "api.read-too-slowly", LOGGED_OUT: "api.log-in-again", NOT_UNDERSTOOD: "api.not-understood"}
 PATIENCE = 10.0  # seconds that a message may take to be sent
 LOGIN_EVERY = 30.0  # seconds
 MOST_TOPICS = 20  # of one client
@@ -83,8 +86,7 @@ class Station:
             return lambda buffer: self.hub().follow(said.id, buffer, _fits(said), said.after)
         make = self.topics.get(said.topic)
         if make is None:
-            message = f"there is no topic '{said.topic}'; there are: {', '.join(sorted([TRAIL, *self.topics]))}"
-            raise InvalidOption(message)
+            raise InvalidOption(Message("api.no-topic", topic=said.topic, known=sorted([TRAIL, *self.topics])))
         look = make(self._context, said)
         return lambda buffer: self.hub().watch(look, said.id, buffer)
 
@@ -96,7 +98,7 @@ class Station:
         """
         hub = self.hub()
         if hub.clients >= hubs.MOST_CLIENTS:
-            raise Problem(503, "too-many-clients", f"{hub.clients} follow here already; try again later")
+            raise Problem(503, "too-many-clients", Message("api.too-many-clients", clients=hub.clients))
         hub.clients += 1
         try:
             yield hub
@@ -123,7 +125,7 @@ def make(context: ApiContext) -> APIRouter:
                 await Conversation(context, station, websocket).run(hub)
         except Problem as problem:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-                await websocket.close(TOO_MANY, problem.detail[:120])
+                await websocket.close(TOO_MANY, problem.detail)
 
     @router.get(
         "/live/events",
@@ -197,14 +199,9 @@ class Conversation:
 
     async def _close(self, code: int) -> None:
         """A client that does not read is told when it reads again, if it does so soon."""
-        reasons = {
-            TOO_SLOW: "you read too slowly; connect again",
-            LOGGED_OUT: "log in again",
-            NOT_UNDERSTOOD: "not understood",
-        }
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
             async with asyncio.timeout(PATIENCE):
-                await self._websocket.close(code, reasons.get(code))
+                await self._websocket.close(code, render(Message(_REASONS[code])))
 
     async def _listen(self) -> int | None:
         while True:
@@ -234,7 +231,7 @@ class Conversation:
             elif kind == "ping":
                 self._answer(type="pong", now=self._context.store.now().isoformat())
             else:
-                raise InvalidOption("a message has the type subscribe, unsubscribe or ping")
+                raise InvalidOption(Message("api.message-type"))
         except JobTrailError as error:
             self._refuse(words, problems.of(error))
         except Problem as problem:
@@ -243,8 +240,7 @@ class Conversation:
     def _subscribe(self, said: Subscribe) -> None:
         self._unsubscribe(said.id)
         if len(self._leave) >= MOST_TOPICS:
-            message = f"one connection watches at most {MOST_TOPICS} topics"
-            raise InvalidOption(message)
+            raise InvalidOption(Message("api.most-topics", most=MOST_TOPICS))
         self._leave[said.id] = self._station.subscription(said)(self._buffer)
 
     def _unsubscribe(self, name: str) -> None:

@@ -296,7 +296,7 @@ class Trail(Repeated):
             if one not in self._followers:
                 continue
             if lines is None:
-                one.lose(f"what came since event {after} is not known any more, or is too much")
+                one.lose(Message("api.events-lost", after=after))
             else:
                 one.missed(self._fitting(one, lines))
         for one in list(self._followers):

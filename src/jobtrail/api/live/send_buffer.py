@@ -7,6 +7,8 @@ import json
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jobtrail.messages import Message, render
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -139,7 +141,7 @@ class Following:
         self.id = name
         self._buffer = buffer
         self._lines: deque[tuple[int, str]] = deque()
-        self._lost: str | None = None
+        self._lost: Message | None = None
         self._begins: int | None = None
         self._given: set[int] = set()
 
@@ -154,7 +156,7 @@ class Following:
             if number in self._given:
                 continue
             if len(self._lines) >= MOST_EVENTS:
-                self.lose("they came faster than they were read")
+                self.lose(Message("api.events-too-fast"))
                 return
             self._lines.append((number, text))
         if self._lines:
@@ -168,7 +170,7 @@ class Following:
         if self._lines:
             self._buffer.has_news(self)
 
-    def lose(self, why: str) -> None:
+    def lose(self, why: Message) -> None:
         """Lines are missing: whoever keeps a picture must read it anew."""
         self._lines.clear()
         self._lost = why
@@ -185,7 +187,7 @@ class Following:
             return _json({"type": "events", "id": self.id, "last": last, "events": []})
         if self._lost is not None:
             why, self._lost = self._lost, None
-            return _json({"type": "reset", "id": self.id, "reason": why})
+            return _json({"type": "reset", "id": self.id, "reason": render(why)})
         lines = [self._lines.popleft() for _ in range(min(AT_ONCE, len(self._lines)))]
         if not lines:
             return None

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field, ValidationError
 
-from jobtrail.api.ids import whole
+from jobtrail.api.ids import job_id
+from jobtrail.api.problems import unfit
 from jobtrail.database.statement_timeout import time_limit
-from jobtrail.errors import InvalidOption, NotFound
+from jobtrail.errors import InvalidOption, NotFound, by_path
+from jobtrail.messages import Message
 from jobtrail.queries.base import Model, masked_text
 from jobtrail.queries.jobs.job_list import job_line
 from jobtrail.store import events, runs
@@ -80,9 +82,7 @@ class Subscribe(Model):
         try:
             return cls.model_validate(said)
         except ValidationError as error:
-            first = error.errors()[0]
-            message = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-            raise InvalidOption(message) from None
+            raise InvalidOption(by_path(unfit(error.errors()))) from None
 
 
 def _text(shape: BaseModel, *without: str) -> str:
@@ -147,8 +147,7 @@ class JobLook:
         with self.context.store.read() as conn:
             row = search.line(conn, self.job)
             if row is None:
-                message = f"there is no job {self.job}"
-                raise NotFound(message)
+                raise NotFound(Message("commands.no-job", job=self.job))
             reported = runs.progress_of(conn, [self.job]).get(self.job)
             newest = events.newest_of_job(conn, self.job)
             self._read_log(conn)
@@ -242,5 +241,5 @@ def _jobs_look(context: ApiContext, said: Subscribe) -> Look:
 
 def _job_look(context: ApiContext, said: Subscribe) -> Look:
     if said.job is None:
-        raise InvalidOption("the topic job needs the id of one: job")
-    return JobLook(context, whole(said.job, "job"))
+        raise InvalidOption(Message("api.topic-needs-job"))
+    return JobLook(context, job_id(said.job))

@@ -13,9 +13,10 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
 from jobtrail.commands.job_fields import stored_row
-from jobtrail.errors import InvalidArguments, InvalidOption
+from jobtrail.errors import InvalidArguments, InvalidOption, UsageError
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.messages import Message
 from jobtrail.queries.base import ID, Model
 from jobtrail.queries.jobs.job_detail import JobDetail
 from jobtrail.queries.jobs.job_list import JobCounts, JobPage, StoredJob, job_line
@@ -42,8 +43,7 @@ class FileGiven(Model):
     @model_validator(mode="after")
     def _one(self) -> FileGiven:
         if (self.upload is None) == (self.path is None):
-            message = "say either upload or path"
-            raise ValueError(message)
+            raise UsageError(Message("api.upload-or-path"))
         return self
 
 
@@ -204,8 +204,7 @@ def file_of(context: ApiContext, given: FileGiven | None) -> FileInput | None:
 def _refuse_masks(value: dict[str, Any], kept: Any) -> None:
     path = left_masked(value, kept)
     if path is not None:
-        message = f"{path} is a mask and no value: what it hides is not known here"
-        raise InvalidArguments(message, path)
+        raise InvalidArguments(Message("api.mask-unknown", path=path), path)
 
 
 # -- steering ------------------------------------------------------------------------------------------
@@ -278,8 +277,7 @@ def _changed(context: ApiContext, row: JobRow, args: dict[str, Any] | None) -> s
     kept = loads(row.args)
     given = restored(args, kept)
     if not isinstance(given, dict):
-        message = "arguments are named: an object"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("api.arguments-not-object"))
     _refuse_masks(given, kept)
     return encode_arguments(task.signature.bind(task.name, (), given), context.jobs.settings.argument_limit)
 

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
-from jobtrail.api.ids import whole
+from jobtrail.api.ids import question_id
 from jobtrail.api.requests import WithReason
 from jobtrail.commands import answers
 from jobtrail.errors import AnswerRefused
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.messages import Message
 from jobtrail.queries import questions
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def make(context: ApiContext) -> APIRouter:
     )
     @needs("viewer")
     async def one(question: str) -> questions.QuestionDetail:
-        return await context.call(queries.question, whole(question, "question"))
+        return await context.call(queries.question, question_id(question))
 
     @router.post(
         "/questions/{question}/answer",
@@ -62,7 +63,7 @@ def make(context: ApiContext) -> APIRouter:
     )
     @needs("operator")
     async def answer(question: str, given: GivenAnswer, who: Who) -> questions.QuestionDetail:
-        return await context.call(_answer, context, whole(question, "question"), given, who.actor)
+        return await context.call(_answer, context, question_id(question), given, who.actor)
 
     return router
 
@@ -73,6 +74,6 @@ def _answer(context: ApiContext, question: str, given: GivenAnswer, actor: str) 
     value = restored(given.value, kept)
     path = left_masked(value, kept)
     if path is not None:
-        raise AnswerRefused({path: "is masked: say what it is"})
+        raise AnswerRefused({path: Message("api.masked-answer")})
     answers.answer(context.store, question, value, actor=actor, reason=given.reason, remember=given.remember)
     return context.queries.question(question)

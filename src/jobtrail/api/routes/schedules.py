@@ -11,6 +11,7 @@ from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.requests import AwareMoment, StartedJob, WithReason
 from jobtrail.errors import InvalidArguments
 from jobtrail.job.masking import left_masked, restored
+from jobtrail.messages import Message
 from jobtrail.queries import schedules
 from jobtrail.queries.base import Model
 
@@ -170,8 +171,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
         schedules.read_rule(new.rule, new.tz)
         path = left_masked(said.get("args"), path="$.args")
         if path is not None:
-            message = f"{path} is masked: say what it is"
-            raise InvalidArguments(message, path)
+            raise InvalidArguments(Message("api.masked-field", path=path), path)
         await context.call(steering.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
         return await context.call(context.queries.schedule, new.name)
 

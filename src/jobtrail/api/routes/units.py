@@ -12,6 +12,7 @@ from jobtrail.api.problems import Problem
 from jobtrail.api.requests import StartedJob, WithReason
 from jobtrail.errors import InvalidArguments
 from jobtrail.job.masking import left_masked
+from jobtrail.messages import Message
 from jobtrail.queries import units
 from jobtrail.queries.base import Model
 from jobtrail.schedules.backfill.backfill import MOST_PARALLEL, ORDERS, PARALLEL
@@ -43,8 +44,7 @@ class BackfillRange(Model):
         """
         path = left_masked(self.args, path="$.args")
         if path is not None:
-            message = f"{path} is masked: say what it is, or leave args out for those of each source's newest job"
-            raise InvalidArguments(message, path)
+            raise InvalidArguments(Message("api.masked-argument", path=path), path)
         given = {name: getattr(self, name) for name in ("first", "sources", "step", "only", "order", "mode", "args")}
         return {**given, "last": self.last or self.first}
 
@@ -124,7 +124,7 @@ def _filling(router: APIRouter, context: ApiContext) -> None:
         if wanted.digest is not None:
             plan = await context.call(context.jobs.backfill_plan, wanted.task, **wanted.selection())
             if units.plan_digest(plan) != wanted.digest:
-                raise Problem(409, "preview-changed", "what would be run has changed since the preview; look at it again")
+                raise Problem(409, "preview-changed", Message("api.preview-changed"))
         rest = {"parallel": wanted.parallel, "reason": wanted.reason, "actor": who.actor}
         job = await context.call(context.jobs.backfill, wanted.task, **wanted.selection(), **rest)
         response.status_code = 201 if job.created else 200

@@ -11,6 +11,7 @@ from pydantic import Field
 from jobtrail.api.auth.guard import Who, also, needs, routes, takes_files
 from jobtrail.api.problems import Problem
 from jobtrail.commands import uploads
+from jobtrail.messages import Message
 from jobtrail.queries.base import Model
 from jobtrail.store import events
 
@@ -74,8 +75,7 @@ async def _receive(context: ApiContext, request: Request, name: str, actor: str)
         found = await context.call(incoming.finish)
     except OSError as error:
         incoming.abandon()
-        message = f"the file could not be kept: {error.strerror or error}"
-        raise Problem(507, "not-kept", message) from error
+        raise Problem(507, "not-kept", Message("api.file-not-kept", error=error.strerror or error)) from error
     except BaseException:  # also a client that has gone
         incoming.abandon()
         raise
@@ -87,7 +87,7 @@ def _begin(folder: Path, name: str, limit: int) -> uploads.Incoming:
     try:
         return uploads.Incoming(folder, name, limit)
     except OSError as error:
-        message = f"no file can be kept in {folder}: {error.strerror or error}"
+        message = Message("api.folder-unwritable", folder=folder, error=error.strerror or error)
         raise Problem(507, "not-kept", message) from error
 
 

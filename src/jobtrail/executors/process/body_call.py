@@ -7,11 +7,13 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
+from jobtrail.messages import Message
+
 from .child_process import ChildGone
 
 if TYPE_CHECKING:
     from .child_process import ChildProcess
-    from .wire import Message
+    from .wire import WireMessage
 
 TICK = 0.25  # seconds between two looks at a child
 
@@ -19,11 +21,11 @@ TICK = 0.25  # seconds between two looks at a child
 class BodyConversation(Protocol):
     """What a worker has to say and to hear about one body; called in a thread of the pool."""
 
-    order: Message
+    order: WireMessage
     memory_limit: int | None
     max_jobs: int
 
-    def on_message(self, message: Message) -> Message | None:
+    def on_message(self, message: WireMessage) -> WireMessage | None:
         """Take a report or a question of the child; the answer is sent back."""
 
     def cause_to_stop(self) -> str | None:
@@ -35,7 +37,7 @@ class BodyCall:
 
     def __init__(self, conversation: BodyConversation) -> None:
         self.conversation = conversation
-        self.future: Future[Message] = Future()
+        self.future: Future[WireMessage] = Future()
         self._child: ChildProcess | None = None
         self._lock = threading.Lock()
         self._stop: tuple[str, float] | None = None
@@ -56,7 +58,7 @@ class BodyCall:
             if self._child is not None:
                 self._tell_stop(self._child)
 
-    def kill(self, why: str, cause: str | None = None) -> None:
+    def kill(self, why: Message, cause: str | None = None) -> None:
         """End it now."""
         with self._lock:
             self._killed = ChildGone(why, cause=cause)
@@ -89,12 +91,12 @@ class BodyCall:
         threading.Thread(target=_quietly_send, args=(child, message), name="jobtrail-stop", daemon=True).start()
 
 
-def _quietly_send(child: ChildProcess, message: Message) -> None:
+def _quietly_send(child: ChildProcess, message: WireMessage) -> None:
     with contextlib.suppress(OSError):
         child.wire.send(message)
 
 
-def converse(call: BodyCall, child: ChildProcess) -> Message:
+def converse(call: BodyCall, child: ChildProcess) -> WireMessage:
     """Exchange messages with the child until its last one, which is returned.
 
     Raises:

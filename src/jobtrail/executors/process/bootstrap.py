@@ -14,10 +14,10 @@ from .wire import Wire
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from .wire import Message
+    from .wire import WireMessage
 
 
-def begin(connection: Connection, setup: Message) -> None:
+def begin(connection: Connection, setup: WireMessage) -> None:
     """Prepare the signals, die with the parent, and call the entry of the setup."""
     signal.signal(signal.SIGINT, _ignored)  # a function, not SIG_IGN: what the body starts must not inherit it
     signal.signal(signal.SIGTERM, _ignored)

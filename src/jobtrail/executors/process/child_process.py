@@ -9,6 +9,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message
+
 if TYPE_CHECKING:
     from .wire import Wire
 
@@ -16,10 +18,11 @@ TERM_TO_KILL = 0.5  # seconds from SIGTERM, which raises inside the body, to SIG
 
 
 class ChildGone(Exception):
-    """The child ended before its job; the message says how, ``cause`` why it was ended on purpose, if it was."""
+    """The child ended before its job; ``how`` says how, ``cause`` why it was ended on purpose, if it was."""
 
-    def __init__(self, message: str, *, cause: str | None = None, memory: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, how: Message, *, cause: str | None = None, memory: bool = False) -> None:
+        super().__init__(how)
+        self.how = how
         self.cause = cause
         self.memory = memory
 
@@ -62,14 +65,14 @@ class ChildProcess:
         while self._signals and self._signals[0][0] <= now:
             _, number, cause = self._signals[0]
             if number == signal.SIGKILL:
-                self.kill(ChildGone(f"its process did not stop and was killed ({cause})", cause=cause))
+                self.kill(ChildGone(Message("executors.killed", cause=cause), cause=cause))
                 return
             self._signals = self._signals[1:]
             self._signal(number)
         used = _resident(self.pid) if self.memory_limit is not None else None
         if used is not None and self.memory_limit is not None and used > self.memory_limit:
-            message = f"memory limit {size_words(self.memory_limit)}: its process held {size_words(used)} and was killed"
-            self.kill(ChildGone(message, memory=True))
+            limit = whole_mb(self.memory_limit)
+            self.kill(ChildGone(Message("executors.over-memory-limit", limit=limit, used=whole_mb(used)), memory=True))
 
     def kill(self, why: ChildGone) -> None:
         """SIGKILL for it and for what it started."""
@@ -97,9 +100,9 @@ class ChildProcess:
         try:
             code = self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:
-            self.kill(ChildGone("closed its line to the worker and was killed"))
+            self.kill(ChildGone(Message("executors.closed-line")))
             code = self._process.wait()
-        return self.why or ChildGone(_exit_words(code))
+        return self.why or ChildGone(_how_it_ended(code))
 
 
 def _resident(pid: int) -> int | None:
@@ -112,14 +115,14 @@ def _resident(pid: int) -> int | None:
         return None
 
 
-def _exit_words(code: int) -> str:
+def _how_it_ended(code: int) -> Message:
     if code >= 0:
-        return f"exited with code {code} (os._exit)" if code else "exited with code 0 (os._exit) before its job had ended"
+        return Message("executors.exited", status=code) if code else Message("executors.exited-early")
     with contextlib.suppress(ValueError):
-        return f"killed by signal {-code} ({signal.Signals(-code).name})"
-    return f"killed by signal {-code}"
+        return Message("executors.signal", number=-code, name=signal.Signals(-code).name)
+    return Message("executors.unknown-signal", number=-code)
 
 
-def size_words(count: int) -> str:
+def whole_mb(count: int) -> int:
     """Bytes in whole MB, as people write a limit."""
-    return f"{count / 1_048_576:.0f} MB"
+    return round(count / 1_048_576)

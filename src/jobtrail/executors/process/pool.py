@@ -21,6 +21,8 @@ from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.messages import Message
+
 from .body_call import TICK, BodyCall, converse
 from .child_process import ChildGone, ChildProcess
 from .wire import Wire
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .body_call import BodyConversation
-    from .wire import Message
+    from .wire import WireMessage
 
 LEAVE = 2.0  # seconds for a child that was asked to leave
 SPARE_AFTER = 1.0  # seconds in which all children were busy, before one is started ahead of need
@@ -72,12 +74,12 @@ class ProcessExecutor:
         return call
 
     @staticmethod
-    async def wait(call: BodyCall) -> Message:
+    async def wait(call: BodyCall) -> WireMessage:
         """The end of a call; cancelling this does not end the body, `BodyCall.stop` does."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
 
-        def tell(_: Future[Message]) -> None:
+        def tell(_: Future[WireMessage]) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_wake, ended)
 
@@ -109,7 +111,7 @@ class ProcessExecutor:
         with self._lock:
             busy = list(self._busy)
         for child in busy:
-            child.kill(ChildGone("its worker ended", cause="shutdown"))
+            child.kill(ChildGone(Message("executors.worker-ended"), cause="shutdown"))
         end = time.monotonic() + 2 * LEAVE
         while self._keeper is not None and self._keeper.is_alive() and time.monotonic() < end:
             self._requests.put(None)
@@ -117,7 +119,7 @@ class ProcessExecutor:
         with self._lock:
             left = [*self._busy, *self._leaving]
         for child in left:
-            child.kill(ChildGone("its worker ended", cause="shutdown"))
+            child.kill(ChildGone(Message("executors.worker-ended"), cause="shutdown"))
 
     # -- one job -------------------------------------------------------------------------------------
 
@@ -129,8 +131,8 @@ class ProcessExecutor:
             last = converse(call, child)
         except BaseException as error:
             if child is not None:
-                child.kill(ChildGone("the worker could not go on with it"))
-            outcome: tuple[Message | None, BaseException | None] = (None, error)
+                child.kill(ChildGone(Message("executors.worker-failed")))
+            outcome: tuple[WireMessage | None, BaseException | None] = (None, error)
         else:
             outcome = (last, None)
         call.end()
@@ -218,7 +220,7 @@ class ProcessExecutor:
             child.look(now)
         for child in leaving:
             if now - child.since > LEAVE:
-                child.kill(ChildGone("it was asked to leave and did not"))
+                child.kill(ChildGone(Message("executors.did-not-leave")))
         self._keep_one_ahead(now)
         with self._lock:
             return self._closed and not (self._idle or self._busy or self._leaving) and self._requests.empty()
@@ -246,7 +248,7 @@ class ProcessExecutor:
             wire.send(self._setup())
         return child
 
-    def _setup(self) -> Message:
+    def _setup(self) -> WireMessage:
         return {
             "entry": self._entry,
             "modules": self._modules,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-Message = dict[str, Any]
+WireMessage = dict[str, Any]
 
 
 class Wire:
@@ -19,7 +19,7 @@ class Wire:
         self._connection = connection
         self._sending = threading.Lock()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: WireMessage) -> None:
         """Send a message.
 
         Raises:
@@ -30,7 +30,7 @@ class Wire:
         with self._sending:
             self._connection.send_bytes(data)
 
-    def receive(self, timeout: float) -> Message | None:
+    def receive(self, timeout: float) -> WireMessage | None:
         """The next message; None if there was none within ``timeout`` seconds.
 
         Raises:
@@ -39,7 +39,7 @@ class Wire:
         """
         if not self._connection.poll(timeout):
             return None
-        message: Message = json.loads(self._connection.recv_bytes())
+        message: WireMessage = json.loads(self._connection.recv_bytes())
         return message
 
     def close(self) -> None:

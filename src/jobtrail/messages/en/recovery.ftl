@@ -11,3 +11,10 @@ worker-not-known = its worker is not known
 body-still-runs = asked to stop ({ $cause }) and did not; its body still runs
 worker-ended = its worker ended without it
 worker-dead = its worker is dead
+file-kept = the store is away; { $path } is kept
+store-went-away = the store went away while lost jobs were recovered
+ends-wait =
+    the store is away; { $count-grouped } { $count ->
+         [one] end of an orphaned body waits
+        *[other] ends of orphaned bodies wait
+    } for it

@@ -1,1 +1,10 @@
 item-gone = gone
+key-twice = two items of the loop '{ $loop }' have the key { $key }; each item needs a key of its own
+item-not-entered = the item { $key } of the loop '{ $loop }' was not entered; write 'with item:' around the work on it, or nothing is recorded
+batch-not-entered = a batch of the loop '{ $loop }' was not entered; write 'with batch:' around the work on it
+too-many-failed = { $failed-grouped } of { $total-grouped } items failed, which is over max_failed_items={ $limit }
+bad-batch-size = the size of a batch must be a whole number from 1; it is { $size }
+loop-twice = the task function has a loop called '{ $name }' already; give the second one a name=
+next-outside-job = schedule_next() works in a running job only
+asked-twice = this job has asked '{ $name }' already; each question needs a name of its own (in a loop: with the item's key)
+step-not-storable = the result of the step '{ $name }' cannot be stored: { $error }

@@ -6,7 +6,6 @@ unit-active = its unit has an active job: { $in_way }
 rerun-already = was run again already
 input-accepted = accepted: SHA-256 { $submitted } at submission, { $now } now
 middleware-raised = a middleware raised { $error } after the body
-cleanup-raised = a function given to on_cleanup raised { $type }
 shutdown = interrupted by shutdown
 earlier-run-ends = the body of an earlier run still ends in this worker
 unknown-task = unknown task: no worker knows '{ $task }'
@@ -21,3 +20,13 @@ raised-while-stopping = { $sentence }; while it stopped it raised { $error }
 limit-reached = { $cause }: { $sentence }
 by-job = { $reason } (by job { $job })
 bulk-action = bulk action
+gave-up = its worker gave it up
+hook-raised = a function given to { $function } raised { $type }
+task-not-found = a child process cannot find the task '{ $name }': { $place } is not it; define the task at import, under that name
+unknown-end = a child process ended its job in an unknown way: { $how }
+job-over = the job of this context has ended
+ends-not-written =
+    { $count-grouped } { $count ->
+         [one] end of a run is
+        *[other] ends of runs are
+    } not written

@@ -13,26 +13,6 @@ bulk-which = укажите, о каких заданиях речь: фильт
 bulk-empty-filter = фильтр пуст, это значило бы все задания; укажите, какие именно
 bulk-size = действие рассчитано на 1–{ $most-grouped } заданий; названо { $count-grouped }
 not-an-id = «{ $id }» не номер задания
-skip-stopping = его уже останавливают
-skip-ended = закончилось
-skip-status =
-    сейчас { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }
-skip-waits = ждёт другого задания
-skip-due = уже готово к запуску
-skip-body-runs = тело ещё работает
-skip-active = другое задание этой работы ещё идёт
-skip-newer = есть более новое задание этой работы
 skip-reran = уже запущено заново
 bulk-nothing = Ни с одним из выбранных заданий ничего сделать нельзя{ $why }
 because = : { $reason }
@@ -47,19 +27,7 @@ file-is-folder = { $path } — папка; укажите файл
 not-a-file = { $path } не обычный файл
 file-growing = файл { $path } ещё пишется; подайте его, когда он будет целым
 no-job = задания { $job } нет
-job-goes-on =
-    задание { $job } за { $timeout } с не закончилось: { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }
+job-goes-on = задание { $job } за { $timeout } с не закончилось: { status-name }
 no-queue = очереди «{ $name }» нет; есть: { $known }
 body-still-runs = тело задания { $job } ещё работает; повторить можно, когда оно закончится
 unit-just-taken = в тот же момент подано другое задание той же работы, что и { $job }
@@ -95,67 +63,18 @@ no-upload = переданного файла «{ $upload }» нет (не вз�
 no-server-files = файлы сервера здесь называть нельзя: передайте файл или задайте input_roots
 file-outside = «{ $path }» не файл внутри { $where }
 unknown-using = у using() нет параметра '{ $option }'; есть: { $known }
-cannot-retry =
-    задание { $job } сейчас { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }; повторить нельзя
-cannot-rerun =
-    задание { $job } сейчас { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }; запустить заново можно, когда оно закончится
-cannot-cancel =
-    задание { $job } сейчас { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }; отменять нечего, оно закончилось
-cannot-start =
-    задание { $job } сейчас { $status ->
-        *[pending] ожидает
-         [running] выполняется
-         [awaiting_input] ждёт ответа
-         [awaiting_mapping] ждёт сопоставления
-         [cancelling] отменяется
-         [interrupted] прервано
-         [completed] завершено
-         [partial] завершено частично
-         [failed] с ошибкой
-         [cancelled] отменено
-    }; запустить сейчас нельзя
+cannot-retry = задание { $job } сейчас { status-name }; повторить нельзя
+cannot-rerun = задание { $job } сейчас { status-name }; запустить заново можно, когда оно закончится
+cannot-cancel = задание { $job } сейчас { status-name }; отменять нечего, оно закончилось
+cannot-start = задание { $job } сейчас { status-name }; запустить сейчас нельзя
 stop-asked-already = задание { $job } уже попросили остановиться; конец можно записать принудительно
-forced =
-    просили остановиться ({ $cause ->
-        [timeout] предел времени
-        [stall] предел молчания
-        [cancel] отмена
-       *[other] { $cause }
-    }), затем конец записан принудительно; тело ещё работает
+forced = просили остановиться ({ cause-name }), затем конец записан принудительно; тело ещё работает
 question-expired = его время истекло
 question-defaulted = его время истекло, взят ответ по умолчанию
 not-answered = на «{ $name }» не ответили до { $at } UTC
 continued-by = работу задания { $job } продолжает задание { $active }
+input-changed = входной файл { $file } изменился после подачи (SHA-256 был { $submitted }…, сейчас { $now }…); подайте его снова или повторите с file=
+skip-since-shown = изменилось после показа
+queue-name = имя очереди
+failed = задание { $job } ({ $task }): { status-name }
+failed-because = задание { $job } ({ $task }): { status-name }: { $error }

@@ -100,24 +100,9 @@ left-early-failed =
          [few] элементов
         *[many] элементов
     }, с ошибкой { $failed-grouped }
-stopped-by-limit =
-    остановлено: { $cause ->
-        [timeout] предел времени
-        [stall] предел молчания
-       *[other] { $cause }
-    }
-stopped-by-limit-and =
-    остановлено: { $cause ->
-        [timeout] предел времени
-        [stall] предел молчания
-       *[other] { $cause }
-    }; { $how }
-limit =
-    { $cause ->
-        [timeout] предел времени
-        [stall] предел молчания
-       *[other] { $cause }
-    }
+stopped-by-limit = остановлено: { cause-name }
+stopped-by-limit-and = остановлено: { cause-name }; { $how }
+limit = { cause-name }
 killed-its-worker =
     { $strikes ->
         [one] { $strikes } раз погубило исполнителя
@@ -150,3 +135,34 @@ arguments = аргументы
 advice-file = передайте файл или ссылку
 advice-less = спрашивайте меньше за раз
 retried = повторено
+called-exit = задание вызвало exit ({ $status })
+raised-cancelled = в задании возникло CancelledError, хотя остановиться его не просили
+raised = в задании возникло { $type }
+raised-and = в задании возникло { $type }: { $error }
+skip-stopping = его уже останавливают
+skip-ended = закончилось
+skip-status = сейчас { status-name }
+skip-waits = ждёт другого задания
+skip-due = уже готово к запуску
+skip-body-runs = тело ещё работает
+skip-active = другое задание этой работы ещё идёт
+skip-newer = есть более новое задание этой работы
+skip-continued = его работу уже продолжает другое
+skip-complete = завершено
+skip-no-failed = ошибочных элементов нет
+skip-no-file = работало не с файлом
+not-retryable = сейчас { status-name }; повторить можно ошибочное, частичное, прерванное и отменённое
+body-runs = тело ещё работает; повторить можно, когда оно закончится
+newer = есть более новое задание этой работы, { $job }: повторите его
+not-ended = сейчас { status-name }; запустить заново можно, когда оно закончится
+without-file = оно работало не с файлом
+continued = его работу продолжает задание { $job }
+complete = всё сделано, продолжать нечего
+active = у этой работы есть идущее задание: { $job }
+ended = оно закончилось: { status-name }
+stopping = его уже попросили остановиться
+not-stopping = его не просили остановиться
+not-pending = сейчас { status-name }, срока оно не ждёт
+waits-for = оно ждёт задания { $job }
+due = оно уже готово к запуску
+asks-nothing = сейчас { status-name }, оно ни о чём не спрашивает

@@ -6,7 +6,6 @@ unit-active = у этой работы есть идущее задание: { $
 rerun-already = уже запущено заново
 input-accepted = принято: SHA-256 { $submitted } при подаче, сейчас { $now }
 middleware-raised = после тела возникла ошибка в middleware: { $error }
-cleanup-raised = в функции, переданной в on_cleanup, возникла ошибка { $type }
 shutdown = прервано остановкой исполнителя
 earlier-run-ends = тело прежнего запуска ещё заканчивается в этом исполнителе
 unknown-task = задача неизвестна: ни один исполнитель не знает «{ $task }»
@@ -18,11 +17,17 @@ timed-out = превышен предел времени { $limit } с
 silent = не подавало признаков жизни { $limit } с
 store-away = хранилище было недоступно: { $error }
 raised-while-stopping = { $sentence }; при остановке возникла ошибка { $error }
-limit-reached =
-    { $cause ->
-        [timeout] предел времени
-        [stall] предел молчания
-       *[other] { $cause }
-    }: { $sentence }
+limit-reached = { cause-name }: { $sentence }
 by-job = { $reason } (заданием { $job })
 bulk-action = действие над многими
+gave-up = исполнитель отказался от него
+hook-raised = в функции, переданной в { $function }, возникла ошибка { $type }
+task-not-found = отдельный процесс не нашёл задачу '{ $name }': { $place } не она; определите задачу при импорте, под этим именем
+unknown-end = отдельный процесс закончил задание неизвестным образом: { $how }
+job-over = задание этого контекста закончилось
+ends-not-written =
+    { $count ->
+         [one] не записано { $count-grouped } окончание запуска
+         [few] не записано { $count-grouped } окончания запусков
+        *[many] не записано { $count-grouped } окончаний запусков
+    }

@@ -10,6 +10,7 @@ from jobtrail.commands.rerun import action_state
 from jobtrail.job import allowed_actions as rules
 from jobtrail.job.items import Counts
 from jobtrail.job.model import WAITING_FOR_A_PERSON, Mode, Status
+from jobtrail.messages import Message, render
 from jobtrail.queries.base import Model
 from jobtrail.store import items, jobs
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from jobtrail.job.model import JobRow
     from jobtrail.queries.context import QueryContext
-
-_STAYS = "this job stays as it is"
 
 
 class Action(Model):
@@ -85,55 +84,51 @@ def actions(
     found = [*_retry(row, state, counts), *_reruns(row, state, counts, known), *_others(row, state, now)]
     if role is None:
         return found
-    why = {"allowed": False, "why_not": f"this needs the role operator; yours is {role}", "code": "role"}
+    why = {"allowed": False, "why_not": render(Message("queries.needs-operator", role=role)), "code": "role"}
     return [one.model_copy(update=why) if one.allowed else one for one in found]
 
 
-def _action(name: str, words: str, obstacle: rules.Obstacle | None, count: int | None = None) -> Action:
+def _action(name: str, words: Message, obstacle: rules.Obstacle | None, count: int | None = None) -> Action:
     if obstacle is None:
-        return Action(name=name, allowed=True, words=words, count=count, why_not=None, code=None, job=None)
+        return Action(name=name, allowed=True, words=render(words), count=count, why_not=None, code=None, job=None)
     return Action(
-        name=name, allowed=False, words=words, count=count, why_not=obstacle.sentence, code=obstacle.code, job=obstacle.job
-    )
+        name=name, allowed=False, words=render(words), count=count, why_not=render(obstacle.sentence), code=obstacle.code,
+        job=obstacle.job,
+    )  # fmt: skip
 
 
 def _retry(row: JobRow, state: rules.ActionState, counts: Counts) -> Iterator[Action]:
-    again = row.attempt + 1
-    words = f"runs this job once more, as attempt {again}: failed items are given again, finished steps and items stay"
+    words = Message("queries.retry", attempt=row.attempt + 1)
     yield _action("retry", words, rules.against_retry(state), counts.failed or None)
 
 
 def _reruns(row: JobRow, state: rules.ActionState, counts: Counts, known: bool) -> Iterator[Action]:
-    failed = f"the {counts.failed:,} failed items" if counts.failed != 1 else "the one failed item"
-    words = f"makes a new job that is given {failed} and those never reached; {counts.ok:,} that are done stay; {_STAYS}"
+    words = Message("queries.rerun-unreached")
+    if counts.failed:
+        words = Message("queries.rerun-failed-items", failed=counts.failed, ok=counts.ok)
     yield _action("rerun_failed_items", words, rules.against_rerun(state, Mode.FAILED_ITEMS), counts.failed)
-    words = f"makes a new job that takes up what was not reached, and keeps finished steps; {_STAYS}"
-    yield _action("rerun_resume", words, rules.against_rerun(state, Mode.RESUME))
+    yield _action("rerun_resume", Message("queries.rerun-resume"), rules.against_rerun(state, Mode.RESUME))
     full = rules.against_rerun(state, Mode.FULL)
-    yield _action("rerun_full", f"makes a new job that does all of it again, from nothing; {_STAYS}", full)
-    words = f"makes a new job with other arguments; what is masked stays what it was; {_STAYS}"
-    changed = _action("rerun_changed", words, full)
-    unknown = {"allowed": False, "why_not": f"this server does not know the task {row.task}", "code": "unknown-task"}
+    yield _action("rerun_full", Message("queries.rerun-full"), full)
+    changed = _action("rerun_changed", Message("queries.rerun-changed"), full)
+    why_not = render(Message("queries.task-unknown", task=row.task))
+    unknown = {"allowed": False, "why_not": why_not, "code": "unknown-task"}
     yield changed if known or full is not None else changed.model_copy(update=unknown)
     with_file = rules.against_rerun(state, Mode.FULL, corrected_file=True)
-    yield _action("rerun_file", f"makes a new job that works on a corrected file; {_STAYS}", with_file)
+    yield _action("rerun_file", Message("queries.rerun-file"), with_file)
 
 
 def _others(row: JobRow, state: rules.ActionState, now: datetime) -> Iterator[Action]:
     not_now = rules.against_run_now(state, now)
     # A job that is due may be started again and again: it does no harm, and a page may be a moment old.
     not_now = not_now if not_now is not None and not_now.forbids else None
-    yield _action("run_now", "does not wait for its time: it is due at once", not_now)
-    words = "answers its question; it runs again from the top, what is done is not repeated"
-    yield _action("answer", words, rules.against_answer(state))
+    yield _action("run_now", Message("queries.run-now"), not_now)
+    yield _action("answer", Message("queries.answer"), rules.against_answer(state))
     yield _action("cancel", _cancel_words(row), rules.against_cancel(state))
-    words = "writes its end although its body still runs; its unit stays taken until that has returned"
-    yield _action("force", words, rules.against_force(state))
+    yield _action("force", Message("queries.force"), rules.against_force(state))
 
 
-def _cancel_words(row: JobRow) -> str:
+def _cancel_words(row: JobRow) -> Message:
     if row.status is Status.RUNNING:
-        return "asks its body to stop; what it has recorded stays"
-    if row.status in WAITING_FOR_A_PERSON:
-        return "ends it and closes its question"
-    return "ends it before it runs"
+        return Message("queries.cancel-running")
+    return Message("queries.cancel-asking" if row.status in WAITING_FOR_A_PERSON else "queries.cancel")

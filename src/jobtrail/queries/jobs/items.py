@@ -13,6 +13,7 @@ from pydantic import Field
 
 from jobtrail.errors import UsageError
 from jobtrail.job.items import ItemOutcome
+from jobtrail.messages import Message
 from jobtrail.queries.base import MaskedText, Model
 from jobtrail.queries.csv_cell import cell
 from jobtrail.store import items, jobs
@@ -111,8 +112,7 @@ def _position(cursor: str | None) -> tuple[str, int, str] | None:
         loop, position, key = None, None, None
     good = _is_storable(loop) and _is_storable(key) and type(position) is int and abs(position) < 1 << 31
     if not good:
-        message = "after must be the next of the page before"
-        raise UsageError(message)
+        raise UsageError(Message("queries.bad-items-cursor"))
     return loop, position, key
 
 

@@ -159,7 +159,7 @@ def _silent_workers(conn: Connection, context: QueryContext, now: datetime) -> l
     return [
         AttentionItem(
             kind="worker", at=one.beat_at or one.started_at, count=one.held, worker=one.id,
-            text=f"{one.host}, process {one.pid}",
+            text=render(Message("queries.worker-place", host=one.host, pid=str(one.pid))),
         )
         for one in found.workers
         if one.silent

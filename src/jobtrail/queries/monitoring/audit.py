@@ -18,6 +18,7 @@ from sqlalchemy.sql.expression import null
 
 from jobtrail.database.tables import actions, events, jobs
 from jobtrail.errors import InvalidFilter
+from jobtrail.messages import Message
 from jobtrail.queries.base import FileName, MaskedObject, MaskedText, Model
 from jobtrail.store.search.grammar import ID
 from jobtrail.store.search.search import smallest_id
@@ -178,8 +179,7 @@ def _places(before: str | None) -> dict[str, str]:
     parts = before.split(".")
     good = len(parts) == 3 and all(not part or (part.isdigit() and len(part) < 19) for part in parts[:2])
     if not good or (parts[2] and not ID.fullmatch(parts[2])):
-        message = f"a page of the audit begins at a 'next' that was given; '{before[:60]}' is none"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("queries.bad-audit-cursor", before=before[:60]))
     return dict(zip(_STREAMS, parts, strict=True))
 
 

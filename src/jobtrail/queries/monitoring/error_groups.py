@@ -18,6 +18,7 @@ from sqlalchemy import text as sql
 from jobtrail.database.tables import jobs
 from jobtrail.database.types import Id
 from jobtrail.errors import NotFound
+from jobtrail.messages import Message
 from jobtrail.queries.base import ID, CappedCount, MaskedText, Model
 from jobtrail.store.search.search import OPEN, smallest_id, summary
 
@@ -148,8 +149,7 @@ def group(conn: Connection, now: datetime, fingerprint: str) -> ErrorGroup:
     """
     found = groups(conn, now - EVER, now, fingerprint=fingerprint)
     if not found.kinds:
-        message = f"no job has the error {fingerprint}"
-        raise NotFound(message)
+        raise NotFound(Message("queries.no-error-group", fingerprint=fingerprint))
     return found.kinds[0]
 
 

@@ -120,6 +120,11 @@ def _line(row: Mapping[str, Any], held: Sequence[Any], now: datetime, silent_aft
 
 def _trouble(text: str | None) -> dict[str, Any]:
     found = masked(parsed(text))
-    if not isinstance(found, dict):
-        return {}
-    return {name: render(value) if isinstance(value, str) else value for name, value in found.items()}
+    return _rendered(found) if isinstance(found, dict) else {}
+
+
+def _rendered(value: Any) -> Any:
+    """The texts of a worker's detail in the language of the reader."""
+    if isinstance(value, dict):
+        return {name: _rendered(one) for name, one in value.items()}
+    return render(value) if isinstance(value, str) else value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,8 +88,7 @@ def parse(text: str) -> Filter:
     Raises: InvalidFilter, naming the word that is wrong and the words that there are.
     """
     if len(text) > LONGEST:
-        message = f"a filter has at most {LONGEST} characters; this one has {len(text)}"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.filter-too-long", most=LONGEST, length=len(text)))
     grouped: dict[tuple[str, bool], list[Word]] = {}
     free = 0
     for key, value, quoted, negated in _tokens(text):
@@ -106,16 +106,11 @@ def _tokens(text: str) -> Iterator[tuple[str | None, str, bool, bool]]:
     while place < end:
         found = _TOKEN.match(text, place)
         if found is None:
-            rest = text[place:].strip()
-            message = (
-                f"the filter cannot be read from '{rest[:40]}' on: a quotation mark is not closed, or stands in a word"
-            )
-            raise InvalidFilter(message)
+            raise InvalidFilter(Message("store.filter-unreadable", rest=text[place:].strip()[:40]))
         place = found.end()
         key, quoted = found["key"], found["quoted"]
         if key is None and quoted is None and _NO_VALUE.fullmatch(found["plain"]):
-            message = f"'{found['plain']}' needs a value behind the colon, as in status:failed"
-            raise InvalidFilter(message)
+            raise InvalidFilter(Message("store.filter-no-value", key=found["plain"]))
         value = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else found["plain"]
         _check_key(key)
         yield key, value, quoted is not None, bool(found["minus"])
@@ -124,8 +119,7 @@ def _tokens(text: str) -> Iterator[tuple[str | None, str, bool, bool]]:
 def _check_key(key: str | None) -> None:
     if key is None or key in WORDS or (key.startswith(ARGUMENT) and len(key) > len(ARGUMENT)):
         return
-    message = f"a filter knows no '{key}:'; there are: {', '.join(f'{word}:' for word in sorted(WORDS))}, args.NAME: (or put it in quotation marks to search for the text)"
-    raise InvalidFilter(message)
+    raise InvalidFilter(Message("store.filter-unknown-key", key=key, known=[f"{word}:" for word in sorted(WORDS)]))
 
 
 def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
@@ -135,16 +129,13 @@ def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
     if key == "status":
         return [Word(state) for state in _states(value)]
     if key == "outcome" and value not in {*Outcome, "none"}:
-        message = f"there is no outcome '{value}'; there are: success, partial, error, none"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.filter-no-outcome", value=value))
     star = value.endswith("*") and not quoted
     body = value[:-1] if star else value
     if "*" in body and not quoted:
-        message = f"'{key}:{value}': a star may stand at the end only; put the value in quotation marks if it is meant"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.filter-star", key=key, value=value))
     if key in IN_SQL and not (body.isprintable() and body.isascii()) and ("\0" in body or not _is_unicode(body)):
-        message = f"the value of '{key}:' holds a character that no database stores"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.filter-bad-character", key=key))
     if key in NAMES:
         body = unicodedata.normalize("NFC", body)  # as `job.task.name_option` stores them
     return [Word(body.lower() if key == "error" or key in IDS else body, star)]
@@ -160,14 +151,12 @@ def _states(value: str) -> list[str]:
         return sorted(groups[value])
     if value in set(Status):
         return [value]
-    message = f"there is no status '{value}'; there are: active, final, {', '.join(Status)}"
-    raise InvalidFilter(message)
+    raise InvalidFilter(Message("store.filter-no-status", value=value, known=list(Status)))
 
 
 def _check_time(key: str, value: str) -> None:
     if moment(value, datetime(2020, 1, 1, tzinfo=UTC)) is None:
-        message = f"'{key}:{value}' is no time; say 30m, 12h, 2d, 1w, or a date such as 2013-05-01 or 2013-05-01T06:00"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.filter-no-time", key=key, value=value))
 
 
 def moment(value: str, now: datetime) -> datetime | None:

@@ -358,8 +358,7 @@ def _counted(conn: Connection, query: Any, cap: int) -> Counted:
 
 def _whole_id(before: str) -> str:
     if not ID.fullmatch(before):
-        message = f"a page begins before the id of a job; '{before}' is none"
-        raise InvalidFilter(message)
+        raise InvalidFilter(Message("store.page-not-id", before=before))
     return before
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from jobtrail.commands.task_handle import BoundTask
 from jobtrail.errors import UnknownTask
+from jobtrail.messages import Message
 
 
 def find_task(module: str, place: str, name: str, main_error: BaseException | None = None) -> BoundTask:
@@ -22,5 +23,5 @@ def find_task(module: str, place: str, name: str, main_error: BaseException | No
     for one in (found, *vars(home).values()):
         if isinstance(one, BoundTask) and one.task.name == name:
             return one
-    message = f"a child process cannot find the task '{name}': {module}.{place} is not it; is it made at import, under that name?"
+    message = Message("worker.task-not-found", name=name, place=f"{module}.{place}")
     raise UnknownTask(message) from main_error if module == "__main__" else None

@@ -23,17 +23,18 @@ from jobtrail.errors import (
     StoreUnavailable,
     UnknownTask,
 )
-from jobtrail.executors.process.child_process import size_words
+from jobtrail.executors.process.child_process import whole_mb
 from jobtrail.job.failure import describe
 from jobtrail.job.items import FailedItemsLimit
 from jobtrail.job.json_value import decode, encode_result, safe_text
 from jobtrail.job.model import Claim, FileInput, Partial, Snooze
 from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
+from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.context import AsyncContext, Context
 from jobtrail.runtime.recorder import MESSAGE_LIMIT
-from jobtrail.runtime.stop import Stop
+from jobtrail.runtime.stop import OVERTAKEN, Stop
 from jobtrail.runtime.successor_maker import SuccessorMaker
 from jobtrail.worker.perform import options_of, slot_of
 
@@ -44,20 +45,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jobtrail.commands.task_handle import BoundTask
-    from jobtrail.executors.process.wire import Message
+    from jobtrail.executors.process.wire import WireMessage
     from jobtrail.job.failure import Failure
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
 
     from .reports import WorkerChannel
 
-NO_VERDICT: Message = {"allowed": True, "delay": None}  # the worker asks its own policy
+NO_VERDICT: WireMessage = {"allowed": True, "delay": None}  # the worker asks its own policy
 
 
 class RemoteJob:
     """One job in this process: from its order to its last word."""
 
-    def __init__(self, order: Message, child: WorkerChannel) -> None:
+    def __init__(self, order: WireMessage, child: WorkerChannel) -> None:
         self.no: int = order["no"]
         self.stop = Stop()
         self.in_body = False
@@ -69,18 +70,19 @@ class RemoteJob:
         self._bound: BoundTask | None = None
         self._ctx: BaseContext | None = None
         self._cancel: Callable[[], Any] | None = None
-        self._notes: list[str] = []
+        self._hook_note: Message | None = None
 
     def request_stop(self, cause: str) -> None:
         """Ask the body to stop (from the reading thread)."""
         self.stop.cause = cause
         for function in self._ctx._on_cancel if self._ctx is not None else ():
-            threading.Thread(target=self._hook, args=(function,), name="jobtrail-on-cancel", daemon=True).start()
+            hook = threading.Thread(target=self._hook, args=("on_cancel", function), name="jobtrail-on-cancel", daemon=True)
+            hook.start()
         if self._cancel is not None:
             self.stop.noticed = True
             self._cancel()
 
-    def run(self) -> Message:
+    def run(self) -> WireMessage:
         """The last word about the job; never raises."""
         logging.getLogger().setLevel(self._order["log_level"])
         token = log_capture.current.set(self._recorder.log)
@@ -96,7 +98,7 @@ class RemoteJob:
         finally:
             log_capture.current.reset(token)
         self._recorder.stop()
-        end |= {"noticed": self.stop.noticed, "hook_note": "; ".join(self._notes) or None}
+        end |= {"noticed": self.stop.noticed, "hook_note": self._hook_note.stored if self._hook_note else None}
         if self._ctx is not None:
             end |= {"unreached": self._ctx.unreached, "stopped_reason": _words(self._ctx.stopped_reason)}
             end |= {"following": [one.to_plain() for one in self._ctx._next]}
@@ -153,19 +155,23 @@ class RemoteJob:
                     try:
                         await cleanup()
                     except BaseException as error:
-                        self._notes.append(f"a function given to on_cleanup raised {type(error).__name__}")
+                        self._note("on_cleanup", error)
                 else:
-                    self._hook(cleanup)
+                    self._hook("on_cleanup", cleanup)
 
     def _clean_up(self) -> None:
         for function in self._ctx._on_cleanup if self._ctx is not None else ():
-            self._hook(_awaited(function) if inspect.iscoroutinefunction(function) else function)
+            self._hook("on_cleanup", _awaited(function) if inspect.iscoroutinefunction(function) else function)
 
-    def _hook(self, function: Callable[[], Any]) -> None:
+    def _hook(self, given_to: str, function: Callable[[], Any]) -> None:
         try:
             function()
         except BaseException as error:
-            self._notes.append(f"a function given to on_cancel or on_cleanup raised {type(error).__name__}")
+            self._note(given_to, error)
+
+    def _note(self, given_to: str, error: BaseException) -> None:
+        note = Message("worker.hook-raised", function=given_to, type=type(error).__name__)
+        self._hook_note = Message("job.both", first=self._hook_note, second=note) if self._hook_note else note
 
     def _context(self, bound: BoundTask) -> BaseContext:
         order, claim, task = self._order, self._claim, bound.task
@@ -185,7 +191,7 @@ class RemoteJob:
 
     # -- its end -------------------------------------------------------------------------------------
 
-    def _returned(self, value: Any) -> Message:
+    def _returned(self, value: Any) -> WireMessage:
         if isinstance(value, Snooze):
             return {"how": "snooze", "seconds": float(value.seconds), "reason": _words(value.reason)}
         partial = isinstance(value, Partial)
@@ -193,7 +199,7 @@ class RemoteJob:
         end = {"how": "partial" if partial else "returned", "result": text, "note": note}
         return {**end, "reason": _words(value.reason)} if partial else end
 
-    def _raised(self, error: BaseException) -> Message:
+    def _raised(self, error: BaseException) -> WireMessage:
         if isinstance(error, RetrySignal):
             return {"how": "retry", "delay": error.delay, "reason": _words(error.reason)}
         if isinstance(error, AskSignal):
@@ -203,7 +209,7 @@ class RemoteJob:
         failure = self._failure(error)
         if isinstance(error, (StopSignal, asyncio.CancelledError)) and (self.stop.cause or self._recorder.overtaken):
             self.stop.noticed = True
-            cause = self.stop.cause or "overtaken by a newer run"
+            cause = self.stop.cause or OVERTAKEN
             return {"how": "stopped", "cause": cause, "failure": asdict(failure)}
         allowed, delay = self._verdict(error)
         return {"how": "raised", "failure": asdict(failure), "allowed": allowed, "delay": delay}
@@ -213,8 +219,10 @@ class RemoteJob:
         if limit is None or not isinstance(error, MemoryError):
             return describe(error, limit=self._order["error_limit"])
         found = describe(error, limit=self._order["error_limit"])
-        words = f"memory limit {size_words(limit)}"
-        return replace(found, message=f"{words}: {found.message}" if found.message else words)
+        said = Message("executors.memory-limit", limit=whole_mb(limit))
+        if found.message:
+            said = Message("executors.memory-limit-and", limit=whole_mb(limit), error=found.message)
+        return replace(found, message=str(said), sentence=said.stored)
 
     def _verdict(self, error: BaseException) -> tuple[bool, tuple[float, str | None] | None]:
         """The retry policy is asked here, where the exception itself is."""
@@ -225,9 +233,9 @@ class RemoteJob:
         return policy.allows(error) and not never, policy.delay(self._claim.attempt, error)
 
 
-def end_message(no: int, end: Message) -> Message:
+def end_message(no: int, end: WireMessage) -> WireMessage:
     """The last message about a job, with what it does not say filled in."""
-    nothing: Message = {
+    nothing: WireMessage = {
         "noticed": False,
         "hook_note": None,
         "unreached": False,

@@ -13,7 +13,7 @@ from jobtrail.job.json_value import encode_result, safe_text
 from jobtrail.runtime.recorder import MESSAGE_LIMIT
 
 if TYPE_CHECKING:
-    from jobtrail.executors.process.wire import Message, Wire
+    from jobtrail.executors.process.wire import Wire, WireMessage
     from jobtrail.job.model import Claim
     from jobtrail.store.items import Recorded
 
@@ -28,14 +28,14 @@ class WorkerChannel(Protocol):
     wire: Wire
     main_error: BaseException | None
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: WireMessage) -> WireMessage:
         """A question to the worker and its answer."""
 
 
 class RemoteRecorder:
     """Gathers what a body reports and sends it at most ten times a second; what `Recorder` is for the context."""
 
-    def __init__(self, order: Message, child: WorkerChannel) -> None:
+    def __init__(self, order: WireMessage, child: WorkerChannel) -> None:
         self.overtaken = False
         self.has_items = bool(order["prior"])
         self._child = child

@@ -20,18 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import StopSignal, StoreError, StoreUnavailable
 from jobtrail.job.failure import describe
+from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
 
 from .job import NO_VERDICT, RemoteJob, end_message
 
 if TYPE_CHECKING:
-    from jobtrail.executors.process.wire import Message, Wire
+    from jobtrail.executors.process.wire import Wire, WireMessage
 
 TURN = 0.05  # seconds
 LOOK = 1.0  # seconds between two looks for the parent
 
 
-def main(wire: Wire, setup: Message) -> None:
+def main(wire: Wire, setup: WireMessage) -> None:
     """Serve one job after the other until the worker closes the line."""
     ChildServer(wire, setup).serve()
 
@@ -39,11 +40,11 @@ def main(wire: Wire, setup: Message) -> None:
 class ChildServer:
     """This process: a thread reads orders, the main thread runs bodies."""
 
-    def __init__(self, wire: Wire, setup: Message) -> None:
+    def __init__(self, wire: Wire, setup: WireMessage) -> None:
         self.wire = wire
         self._setup = setup
-        self._orders: SimpleQueue[Message | None] = SimpleQueue()
-        self._answers: dict[int, SimpleQueue[Message]] = {}
+        self._orders: SimpleQueue[WireMessage | None] = SimpleQueue()
+        self._answers: dict[int, SimpleQueue[WireMessage]] = {}
         self._ids = itertools.count()
         self._lock = threading.Lock()
         self._job: RemoteJob | None = None
@@ -62,7 +63,7 @@ class ChildServer:
         while (order := self._orders.get()) is not None:
             self._serve(order)
 
-    def _serve(self, order: Message) -> None:
+    def _serve(self, order: WireMessage) -> None:
         try:
             job = RemoteJob(order, self)
         except Exception as error:  # the program was exchanged under the worker's feet
@@ -83,7 +84,7 @@ class ChildServer:
 
     # -- the line ------------------------------------------------------------------------------------
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: WireMessage) -> WireMessage:
         """A question to the worker and its answer.
 
         Raises:
@@ -92,8 +93,7 @@ class ChildServer:
 
         """
         if self._job is None or self._job.no != message["no"]:
-            ended = "the job of this context has ended"
-            raise StoreError(ended)
+            raise StoreError(Message("worker.job-over"))
         number = next(self._ids)
         box = self._answers[number] = SimpleQueue()
         self.wire.send({**message, "id": number})
@@ -119,7 +119,7 @@ class ChildServer:
             logging.getLogger("jobtrail.worker").exception("the line to the worker cannot be read any more")
         _end_group()
 
-    def _heard(self, message: Message) -> None:
+    def _heard(self, message: WireMessage) -> None:
         if message["kind"] == "job":
             self._orders.put(message)
         elif message["kind"] == "answer":

@@ -1,0 +1,12 @@
+killed = its process did not stop and was killed ({ cause-name })
+memory-limit = memory limit { $limit } MB
+memory-limit-and = memory limit { $limit } MB: { $error }
+over-memory-limit = memory limit { $limit } MB: its process held { $used } MB and was killed
+closed-line = closed its connection to the worker and was killed
+exited-early = exited with code 0 (os._exit) before its job had ended
+exited = exited with code { $status } (os._exit)
+signal = killed by signal { $number } ({ $name })
+unknown-signal = killed by signal { $number }
+worker-ended = its worker ended
+worker-failed = the worker could not go on with it
+did-not-leave = was asked to end and did not

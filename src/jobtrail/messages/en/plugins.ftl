@@ -1,0 +1,29 @@
+no-asgi = the package jobtrail is installed without its entry point '{ $name }'; install it again
+no-api-package = the API needs the package '{ $package }': install jobtrail[api]
+unbound = the task '{ $task }' belongs to a plug-in, which stores no jobs; submit it through the application: jobs.task_named('{ $task }').enqueue(…)
+plugin-name = the name of a plug-in
+channel-name = the name of a channel
+command-name = the name of a command
+version = the version of the plug-in '{ $plugin }'
+middleware-scope = the scope of a middleware
+route-method = the method of a route
+route-role = the role of a route
+bad-name = { $what } must be 1 to 50 lower-case letters, digits, - and _, beginning with a letter; it is { $value }
+two-of-a-kind = the plug-in '{ $plugin }' has two { $kind ->
+        [task] tasks
+        [channel] channels
+       *[command] commands
+    } called '{ $name }'
+two-routes = the plug-in '{ $plugin }' has two routes for { $method } { $path }
+schedule-without-task = the plug-in '{ $plugin }' has a schedule on something that is not one of its tasks; write @plugin.schedule above @plugin.task
+not-a-function = the plug-in '{ $plugin }' needs a function here; it has { $value }
+bad-route = the plug-in '{ $plugin }' has the route { $path }; a path begins with / and has names and {"{"}parameters{"}"} between slashes
+command-without-application = the plug-in '{ $plugin }' has the command '{ $name }', whose function does not take the application as its first parameter
+mounted-already = the plug-in '{ $plugin }' is mounted already; import whatever declares its parts before
+name-taken = another plug-in is called '{ $plugin }' already
+name-taken-by = another plug-in is called '{ $plugin }' already (package { $package })
+bad-list = plugins must be 'auto', a list of plug-ins, or () for none; it is { $value }
+not-a-plugin = { $value } is of type { $type }, not a Plugin
+names-differ = its entry point is called '{ $entry }' and the plug-in '{ $plugin }'; give both one name
+task-of-application = the application has a task '{ $task }' of its own
+calls-exit = it calls exit ({ $status }) when it is imported

@@ -1,0 +1,27 @@
+too-many-columns = that makes { $count-grouped } columns, more than { $most }; take a shorter range or a coarser zoom
+periods-reversed = the last period, { $last }, ends before the first, { $first }, begins
+no-units = no task '{ $task }' is known, and no units of it are recorded; there are: { $known }
+bad-items-cursor = after must be the next of the page before
+bad-audit-cursor = a page of the audit begins at the 'next' of another page; '{ $before }' is not one
+no-error-group = no job has the error { $fingerprint }
+rule-out-of-range = the rule '{ $rule }' names a time outside the years 1 to 9999
+worker-place = { $host }, process { $pid }
+retry = runs this job once more, as attempt { $attempt }; finished steps and items stay, failed items run again
+rerun-unreached = makes a new job with the items that were never reached; steps run again, finished items stay
+rerun-resume = makes a new job that takes up what was not reached and keeps finished steps; this job stays as it is
+rerun-full = makes a new job that does all of it again, from the start; this job stays as it is
+rerun-changed = makes a new job with other arguments; masked values stay what they were; this job stays as it is
+rerun-file = makes a new job that works on a corrected file; this job stays as it is
+run-now = does not wait for its time: it is due at once
+answer = answers its question; the job runs again from the start, finished work is not repeated
+force = writes its end although its body still runs; its unit stays taken until the body has returned
+cancel-running = asks its body to stop; what it has recorded stays
+cancel-asking = ends it and closes its question
+cancel = ends it before it runs
+needs-operator = this needs the role operator; yours is { $role }
+task-unknown = this server does not know the task { $task }
+rerun-failed-items =
+    makes a new job with { $failed ->
+         [one] the one failed item
+        *[other] the { $failed-grouped } failed items
+    } and those that were never reached; { $ok-grouped } finished ones stay; this job stays as it is

@@ -1,0 +1,12 @@
+killed = его процесс не остановился и был убит ({ cause-name })
+memory-limit = предел памяти { $limit } МБ
+memory-limit-and = предел памяти { $limit } МБ: { $error }
+over-memory-limit = предел памяти { $limit } МБ: его процесс занял { $used } МБ и был убит
+closed-line = закрыл соединение с исполнителем и был убит
+exited-early = завершился с кодом 0 (os._exit) раньше задания
+exited = завершился с кодом { $status } (os._exit)
+signal = убит сигналом { $number } ({ $name })
+unknown-signal = убит сигналом { $number }
+worker-ended = его исполнитель закончил
+worker-failed = исполнитель не смог продолжать с ним
+did-not-leave = попросили закончить, не закончил

@@ -1,0 +1,29 @@
+no-asgi = пакет jobtrail установлен без точки входа '{ $name }'; установите его заново
+no-api-package = для API нужен пакет '{ $package }': установите jobtrail[api]
+unbound = задача '{ $task }' принадлежит расширению, а оно заданий не хранит; подайте её через приложение: jobs.task_named('{ $task }').enqueue(…)
+plugin-name = имя расширения
+channel-name = имя канала
+command-name = имя команды
+version = версия расширения '{ $plugin }'
+middleware-scope = область middleware
+route-method = метод маршрута
+route-role = роль маршрута
+bad-name = { $what }: от 1 до 50 строчных латинских букв, цифр, - и _, первой буква; получено { $value }
+two-of-a-kind = в расширении '{ $plugin }' две { $kind ->
+        [task] задачи
+        [channel] записи каналов
+       *[command] команды
+    } с именем '{ $name }'
+two-routes = в расширении '{ $plugin }' два маршрута { $method } { $path }
+schedule-without-task = в расширении '{ $plugin }' расписание стоит не на его задаче; пишите @plugin.schedule над @plugin.task
+not-a-function = расширению '{ $plugin }' здесь нужна функция, а не { $value }
+bad-route = в расширении '{ $plugin }' маршрут { $path }; путь начинается с /, между чертами имена и {"{"}параметры{"}"}
+command-without-application = в расширении '{ $plugin }' функция команды '{ $name }' не принимает приложение первым параметром
+mounted-already = расширение '{ $plugin }' уже подключено; импортируйте его части раньше
+name-taken = расширение с именем '{ $plugin }' уже есть
+name-taken-by = расширение с именем '{ $plugin }' уже есть (пакет { $package })
+bad-list = plugins должно быть 'auto', списком расширений или (), то есть без них, а не { $value }
+not-a-plugin = { $value } имеет тип { $type }, а не Plugin
+names-differ = точка входа называется '{ $entry }', а расширение '{ $plugin }'; дайте им одно имя
+task-of-application = у приложения есть своя задача '{ $task }'
+calls-exit = при импорте вызывает exit ({ $status })

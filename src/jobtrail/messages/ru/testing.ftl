@@ -1,0 +1,1 @@
+no-point = точки '{ $point }' нет; есть: { $known }, step:ИМЯ, item:N
