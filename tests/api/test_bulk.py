@@ -203,7 +203,7 @@ def test_what_cannot_be_is_refused_in_words(client):
         ({"action": "retry"}, "say which jobs are meant"),
         ({"action": "retry", "filter": "status:failed", "ids": []}, "say which jobs are meant"),
         ({"action": "retry", "filter": "  "}, "every job"),
-        ({"action": "retry", "filter": "stat:failed"}, "a filter knows no"),
+        ({"action": "retry", "filter": "stat:failed"}, "a filter has no key"),
         ({"action": "retry", "ids": ["x"]}, "'x' is not the id of a job"),
         ({"action": "retry", "ids": []}, "1 to 10,000"),
         ({"action": "retry", "ids": ["x"] * 10_001}, "ids"),

@@ -307,7 +307,7 @@ def test_c17_no_secret_is_in_any_answer(app_jobs, client):
     addresses += [f"/api/jobs/{SECRET}", f"/api/jobs?q={SECRET}:x"]
     for address in addresses:
         answer = client.get(address)
-        echoed = (f"'{SECRET}", f"{SECRET}:'", f'"id": "{SECRET}"')  # what was asked for, in a sentence and its parameters
+        echoed = (f"'{SECRET}", f"{SECRET}:'", f'"id": "{SECRET}"', f'"key": "{SECRET}"')  # what was asked for, in a sentence and its parameters
         text = answer.text
         for one in echoed:
             text = text.replace(one, "")

@@ -152,7 +152,7 @@ def test_targets_of_a_model():
     assert targets_of(Row) == [
         {
             "name": "price",
-            "type": "number",
+            "type": "@questions.kind-number",
             "required": True,
             "title": "Unit price",
             "description": "without tax",
@@ -160,13 +160,13 @@ def test_targets_of_a_model():
         },
         {
             "name": "day",
-            "type": "whole number",
+            "type": "@questions.kind-whole-number",
             "required": False,
             "title": "Day",
             "description": None,
             "synonyms": ["Tag", "Datum"],
         },
-        {"name": "kind", "type": "text", "required": False, "title": "Kind", "description": None, "synonyms": ["Art"]},
+        {"name": "kind", "type": "@questions.kind-text", "required": False, "title": "Kind", "description": None, "synonyms": ["Art"]},
     ]
 
 
@@ -179,7 +179,7 @@ def test_targets_of_a_json_schema_follow_its_references():
         },
     }
     day, anything = targets_of(schema)
-    assert (day["name"], day["type"], day["required"], day["title"]) == ("day", "date", True, "Day")
+    assert (day["name"], day["type"], day["required"], day["title"]) == ("day", "@questions.kind-date", True, "Day")
     assert (anything["type"], anything["required"]) == ("anything", False)
 
 

@@ -270,7 +270,7 @@ TABLE = {
         (date, 5, {"$": "must be a date such as 2013-02-12; it is 5"}),
         (date, "12.02.2013", {"$": "must be a date such as 2013-02-12; it is '12.02.2013'"}),
         (["a", "b"], "c", {"$": "must be one of 'a', 'b'; it is 'c'"}),
-        (list(range(30)), 99, {"$": "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 20 more; it is 99"}),
+        (list(range(30)), 99, {"$": "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 20 more; it is 99"}),
         ({"const": "yes"}, "no", {"$": "must be 'yes'; it is 'no'"}),
         ({"minimum": 1}, 0, {"$": "must be at least 1; it is 0"}),
         ({"exclusiveMaximum": 5}, 5, {"$": "must be less than 5; it is 5"}),
@@ -291,7 +291,7 @@ TABLE = {
         (str, "x" * 300_000, {"$": "is too large; at most 256 kB are accepted"}),
         (float, float("nan"), {"$": "is the float nan, which is not a JSON value: use None"}),
         ({}, {"a": [1, float("inf")]}, {"$.a[1]": "is the float inf, which is not a JSON value: use None"}),
-        ({}, {"a": date(2013, 2, 12)}, {"$.a": "is a date, which is not a JSON value: use .isoformat()"}),
+        ({}, {"a": date(2013, 2, 12)}, {"$.a": "is of type date, which is not a JSON value: use .isoformat()"}),
         ({"multipleOf": 0.5}, 10**400, {"$": "has a number that is too large to be checked"}),
     ],
 )  # fmt: skip

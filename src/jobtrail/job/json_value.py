@@ -170,7 +170,7 @@ class _Check:
     def check_subclass(self, value: Any, place: _Place, depth: int) -> None:
         """Named tuples, ordered dicts and the like pass as what they are; an enum would lose its class."""
         if isinstance(value, Enum) or not isinstance(value, (str, int, float, dict, list, tuple)):
-            _refuse(place, Message("job.value-not-json", type=_article(type(value).__name__), hint=_hint(value)))
+            _refuse(place, Message("job.value-not-json", type=type(value).__name__, hint=_hint(value)))
         if isinstance(value, (dict, list, tuple)):
             self.enter(value, place, depth)
         elif not isinstance(value, str):
@@ -203,10 +203,6 @@ def render(place: _Place) -> str:
             parts.append(f".{name}" if name.isidentifier() else f"[{json.dumps(name)}]")
     path = "".join(reversed(parts))
     return f"${path}" if len(path) <= _PATH_SHOWN else f"$…{path[-_PATH_SHOWN:]}"
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 _HINTS: tuple[tuple[tuple[type, ...], Message], ...] = (

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from jobtrail.errors import InvalidPeriod
 from jobtrail.messages import Message
 
-ACCEPTED = "2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 and start/end, with a zone as in 2013-02[Europe/Berlin]"
 MOST_PARTS = 100_000
 CALENDAR = ("year", "month", "week", "day")
 UNITS = (*CALENDAR, "hour")
@@ -255,7 +254,7 @@ def _parse_text(text: str, zone: str | None) -> Period:
         else:
             start = datetime(int(year), int(month or 1), int(day or 1), int(hour or 0))  # noqa: DTZ001
     except ValueError:
-        message = Message("job.period-not-in-calendar", text=_shown(text), accepted=ACCEPTED)
+        message = Message("job.period-not-in-calendar", text=_shown(text))
         raise InvalidPeriod(message) from None
     if hour:
         return _hour(start, _or_utc(zone), text, utc=bool(utc))
@@ -285,7 +284,7 @@ def _end(value: Any, zone: str | None) -> datetime:
         try:
             at = datetime.fromisoformat(value.strip())
         except ValueError:
-            message = Message("job.time-not-in-calendar", value=_shown(value), accepted=ACCEPTED)
+            message = Message("job.time-not-in-calendar", value=_shown(value))
             raise InvalidPeriod(message) from None
         plain_date = found["clock"] is None
     elif isinstance(value, date):
@@ -317,7 +316,7 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _refused(value: Any) -> InvalidPeriod:
-    return InvalidPeriod(Message("job.not-a-period", value=_shown(value), accepted=ACCEPTED))
+    return InvalidPeriod(Message("job.not-a-period", value=_shown(value)))
 
 
 def _shown(value: Any) -> Message | str:

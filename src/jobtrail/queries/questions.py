@@ -9,7 +9,7 @@ from pydantic import Field
 
 from jobtrail.errors import NotFound
 from jobtrail.job.masking import MASK, is_secret, masked, spelled
-from jobtrail.messages import Message
+from jobtrail.messages import Message, render
 from jobtrail.store import jobs, questions
 
 from .base import ID, FileName, MaskedText, Model, masked_text, parsed
@@ -197,7 +197,10 @@ def mapping_form(row: QuestionRow, marked: frozenset[str]) -> MappingForm | None
     known = MappingTarget.model_fields
     return MappingForm(
         columns=[MappingColumn(name=one["name"], samples=_samples(one, marked)) for one in about["columns"]],
-        targets=[MappingTarget(**{name: one.get(name) for name in known}) for one in about["targets"]],
+        targets=[
+            MappingTarget(**{name: one.get(name) for name in known} | {"type": render(one["type"])})
+            for one in about["targets"]
+        ],
         proposal=about.get("proposal") or {},
     )
 

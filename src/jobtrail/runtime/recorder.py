@@ -335,7 +335,6 @@ class Flusher:
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self.failing: str | None = None
 
     def add(self, recorder: Recorder) -> None:
         """This run has something to write."""
@@ -402,9 +401,7 @@ class Flusher:
             self._wanted.clear()
             try:
                 self.run_once()
-                self.failing = None
-            except StoreError as error:
-                self.failing = str(error)
+            except StoreError:
                 self._stopping.wait(1.0)
             except Exception:
                 _log.exception("writing the reports of running jobs failed")

@@ -15,7 +15,7 @@ from jobtrail.job.model import Mode
 from jobtrail.job.retry import Exponential, Retry
 from jobtrail.job.task import Task
 from jobtrail.job.unit import step_digest
-from jobtrail.messages import Message, stored
+from jobtrail.messages import Message, render, stored
 from jobtrail.runtime.context import Context
 from jobtrail.store import events, jobs, runs
 from jobtrail.store.search import relations
@@ -72,7 +72,7 @@ class BulkRun:
                 left = self._act(job_id, meant[job_id])
                 if left is not None:
                     item.skip(left)
-                counted[left or _DONE[self._wanted.action]] += 1
+                counted[_DONE[self._wanted.action] if left is None else render(left)] += 1
             self._rest()
         return {"action": self._wanted.action, "jobs": len(meant), "this_run": dict(counted)}
 

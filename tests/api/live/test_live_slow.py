@@ -102,7 +102,7 @@ def test_c34_who_begins_to_read_again_is_told_that_it_was_too_slow_and_gets_all_
         tail = b""
         while b"too slowly" not in tail and (data := slow.recv(65_536)):
             tail = (tail + data)[-64:]
-        assert connections.TOO_SLOW.to_bytes(2, "big") + b"you read too slowly" in tail
+        assert connections.TOO_SLOW.to_bytes(2, "big") + b"this client reads too slowly" in tail
         slow.close()
         again = Live(server)
         assert len(again.snapshot("jobs", limit=100)["order"]) == 100

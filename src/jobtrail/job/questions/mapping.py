@@ -11,11 +11,12 @@ from itertools import islice, pairwise
 from typing import Any
 
 from jobtrail.errors import InvalidOption
-from jobtrail.messages import Message
+from jobtrail.messages import Message, stored
 
 from .schema import is_model, resolved, schema_of, schema_of_model, words_of
 from .validation import Schema, listed, path_of, printable, shown
 
+_TEXT, _NUMBER = Message("questions.kind-text").stored, "number"  # also a whole number, or a number or text
 MOST_COLUMNS = 500
 MOST_TARGETS = 200
 LONGEST_NAME = 200
@@ -207,7 +208,7 @@ def _target(name: str, part: Schema, required: bool, aliases: list[str]) -> Targ
         raise InvalidOption(message)
     return {
         "name": name,
-        "type": words_of(part),
+        "type": stored(words_of(part)),
         "required": required,
         "title": part.get("title"),
         "description": part.get("description"),
@@ -364,9 +365,9 @@ def _doubt(column: Column, target: Target) -> float:
     """What the samples say against a pair: none is a number where one is wanted; a little, if all are where text is."""
     samples = [sample for sample in column.get("samples", ()) if sample.casefold() not in _NOTHING]
     numbers = sum(_NUMERIC.fullmatch(sample) is not None for sample in samples)
-    if samples and not numbers and "number" in target["type"]:
+    if samples and not numbers and _NUMBER in target["type"]:
         return 0.2
-    return 0.02 if samples and numbers == len(samples) and target["type"] == "text" else 0.0
+    return 0.02 if samples and numbers == len(samples) and target["type"] == _TEXT else 0.0
 
 
 # -- whether an answer will do -----------------------------------------------------------------------

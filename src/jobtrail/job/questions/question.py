@@ -14,7 +14,7 @@ from typing import Any, Final
 from jobtrail.errors import AnswerRefused, InvalidArguments, InvalidOption, TooLarge, by_path
 from jobtrail.job.json_value import ASK_FOR_LESS, STEP_LIMIT, _encode_strictly, canonical, digest, safe_text, size
 from jobtrail.job.task import choice_option, name_option, seconds_option
-from jobtrail.messages import Message
+from jobtrail.messages import Message, render
 
 from . import mapping
 from .schema import is_enum, is_model, resolved, schema_of, without_wording, words_of
@@ -232,7 +232,7 @@ def _field(name: str, part: Any, root: Schema, *, required: bool) -> Field:
         name=name,
         title=found.get("title") or name,
         description=found.get("description", ""),
-        words=words_of(found),
+        words=render(words_of(found)),
         choices=tuple(choices),
         required=required,
         default=found.get("default", UNSET),

@@ -12,7 +12,7 @@ from jobtrail.errors import InvalidArguments, InvalidOption
 from jobtrail.job.json_value import ASK_FOR_LESS, _encode_strictly
 from jobtrail.messages import Message
 
-from .validation import ENDLESS, Schema, matcher, misfits, path_of, printable, shown
+from .validation import ENDLESS, Schema, any_of, matcher, misfits, path_of, printable, shown
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 MOST_CHOICES = 2_000
@@ -24,20 +24,19 @@ PLAIN: dict[type, Schema] = {
     date: {"type": "string", "format": "date"},
     datetime: {"type": "string", "format": "date-time"},
 }
-_WORDS = {
-    "boolean": "yes or no",
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "array": "list",
-    "object": "object",
-    "null": "nothing",
+_KINDS: dict[str, Message | str] = {
+    "boolean": Message("questions.kind-boolean"),
+    "string": Message("questions.kind-text"),
+    "integer": Message("questions.kind-whole-number"),
+    "number": Message("questions.kind-number"),
+    "array": Message("questions.kind-list"),
+    "object": Message("questions.kind-object"),
 }
-_FORMAT_WORDS = {
-    "date": "date",
-    "date-time": "date and time",
-    "time": "time",
-    "email": "e-mail address",
+_FORMAT_KINDS: dict[str, Message | str] = {
+    "date": Message("questions.kind-date"),
+    "date-time": Message("questions.kind-date-time"),
+    "time": Message("questions.kind-time"),
+    "email": Message("questions.kind-email"),
     "uuid": "UUID",
 }
 _REFUSED = {
@@ -236,17 +235,15 @@ def _at(root: Schema, reference: str) -> Schema:
     return found if isinstance(found, dict) else {}
 
 
-def words_of(part: Schema) -> str:
-    """The type of a resolved part in words: ``whole number``, ``date``, ``one of 'a', 'b'``."""
+def words_of(part: Schema) -> Message | str:
+    """The type of a resolved part in words: ``whole number``, ``date``, ``one of a list``."""
     if "enum" in part:
-        return "one of a list"
+        return Message("questions.kind-choice")
     kind = part.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    told = [
-        _FORMAT_WORDS.get(part.get("format", ""), "text") if one == "string" else _WORDS.get(str(one), "")
-        for one in kinds
-    ]
-    return " or ".join(word for word in told if word and word != "nothing") or "anything"
+    kinds = [str(one) for one in (kind if isinstance(kind, list) else [kind])]
+    formatted = _FORMAT_KINDS.get(part.get("format", ""))
+    found = [formatted if one == "string" and formatted else _KINDS[one] for one in kinds if one in _KINDS]
+    return any_of(found) if found else Message("questions.kind-any")
 
 
 def without_wording(schema: Any) -> Any:

@@ -113,15 +113,15 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: found(safe_text(text, 10 * len(text)))
 
 
-def shown(value: Any, length: int = _SHOWN) -> str:
+def shown(value: Any, length: int = _SHOWN) -> Message | str:
     """A value in a sentence: short, in one line, without characters that steer a terminal or turn a line around."""
     if isinstance(value, str):
         text = value if len(value) <= length else f"{value[: length - 1]}…"
         return f"'{printable(text)}'"
     if isinstance(value, list):
-        return f"a list of {len(value):,}"
+        return Message("questions.a-list-of", count=len(value))
     if isinstance(value, dict):
-        return "an object"
+        return Message("questions.an-object")
     return printable(json.dumps(value)[:length])
 
 
@@ -132,11 +132,11 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
-def listed(values: Iterable[Any], most: int = _LISTED) -> str:
+def listed(values: Iterable[Any], most: int = _LISTED) -> list[Message | str]:
     """The first of several values, and how many more there are."""
     every = list(values)
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(shown(value) for value in every[:most]) + more
+    found = [shown(value) for value in every[:most]]
+    return found if len(every) <= most else [*found, Message("questions.and-more", count=len(every) - most)]
 
 
 def identity(value: Any) -> str:
@@ -274,13 +274,13 @@ def _kinds(error: ValidationError) -> Message | str:
     """The types that are allowed, in words: ``a whole number or null``."""
     types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
     form = error.schema.get("format") if isinstance(error.schema, dict) else None
-    return _any_of(
+    return any_of(
         _FORMATS.get(str(form), Message("questions.a-text")) if kind == "string" else _TYPES.get(str(kind), Message("questions.a-text"))
         for kind in types
     )
 
 
-def _any_of(kinds: Iterable[Message | str]) -> Message | str:
+def any_of(kinds: Iterable[Message | str]) -> Message | str:
     """``a whole number or null``."""
     first, *rest = kinds
     for one in rest:
@@ -304,7 +304,7 @@ def _of_forms(error: ValidationError) -> Iterator[tuple[str, Message]]:
         yield place, Message("questions.fits-none", forms=len(forms), value=shown(error.instance))
     else:
         kinds = {_kinds(inner): None for form in forms.values() for inner in form if inner.validator == "type"}
-        told = _any_of(kinds) if kinds else Message("questions.an-allowed-value")
+        told = any_of(kinds) if kinds else Message("questions.an-allowed-value")
         yield place, Message("questions.must-be", kinds=told, value=shown(error.instance))
 
 
