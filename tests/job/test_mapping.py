@@ -180,7 +180,7 @@ def test_targets_of_a_json_schema_follow_its_references():
     }
     day, anything = targets_of(schema)
     assert (day["name"], day["type"], day["required"], day["title"]) == ("day", "@questions.kind-date", True, "Day")
-    assert (anything["type"], anything["required"]) == ("anything", False)
+    assert (anything["type"], anything["required"]) == ("@questions.kind-any", False)
 
 
 @pytest.mark.parametrize(

@@ -304,7 +304,7 @@ def test_what_is_not_known_any_more_is_told_as_lost(page, app_jobs, monkeypatch)
     for after in (0, 10**9):
         one.subscribe("events", f"after{after}", after=after)
         told = one.until("lost", lambda told, after=after: told["type"] == "reset" and told["id"] == f"after{after}")
-        assert told["reason"].startswith(f"what came since event {after}")
+        assert told["reason"].startswith(f"the events after {after}")
 
 
 def test_scripts_follow_by_server_sent_events_and_go_on_where_they_were(server, app_jobs):
@@ -378,7 +378,7 @@ def test_what_is_not_understood_is_told_and_nonsense_ends_it(page, monkeypatch):
         ({"type": "subscribe", "id": "a", "topic": "jobs", "filter": "stat:x"}, "a filter has no key 'stat:'"),
         ({"type": "subscribe", "id": "a", "topic": "job"}, "the topic job needs the id of a job"),
         ({"type": "subscribe", "id": "a", "topic": "jobs", "limit": 10**9}, "limit must be"),
-        ({"type": "subscribe", "topic": "jobs"}, "id: Field required"),
+        ({"type": "subscribe", "topic": "jobs"}, "id is missing"),
     ):
         one.say(**words)
         told = one.until("an error", lambda told: told["type"] == "error")
