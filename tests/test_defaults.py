@@ -76,14 +76,10 @@ def test_retention_has_no_defaults_but_those_of_the_settings():
 def test_options_of_the_command_name_the_defaults_of_a_schedule():
     lengths = {"24h": 86_400.0, "60s": 60.0}
     written = {}
-    for option in vars(schedule_options).values():
-        for shown in getattr(option, "__metadata__", ()):
-            told = codes().get(shown.help or "", "")
-            found = re.search(r"(\w+) \(default\)", told)
-            if found is None:
-                continue
-            word = f"{shown.param_decls or shown.default}".strip("(),'").removeprefix("--").replace("-", "_")
-            written[word] = lengths.get(found[1], found[1])
+    for name, option in schedule_options.OPTIONS.items():
+        found = re.search(r"(\w+) \(default\)", codes()[option.__metadata__[0].help])
+        if found is not None:
+            written[name] = lengths.get(found[1], found[1])
     assert written == {name: DEFAULTS[name] for name in written}
     assert set(written) == {"catch_up", "window", "grace", "overlap", "if_done"}
 

@@ -93,7 +93,7 @@ def test_what_brings_no_commands_says_so_and_a_command_of_ours_is_never_taken(jt
     assert "the plug-in 'shy' has no commands" in jt("shy", code=2)
     jt("migrate")
     assert jt("list").startswith("no jobs")
-    assert "'list' is a command of jobtrail, so those of the plug-in cannot be called" in jt("doctor")
+    assert "'list' is a command of jobtrail, so the commands of the plug-in cannot be called" in jt("doctor")
 
 
 def test_the_list_of_plugins(jt, install):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         from jobtrail import __version__
@@ -34,9 +33,7 @@ DatabaseOption = Annotated[
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="help.debug")]
 JsonOption = Annotated[bool, typer.Option("--json", help="help.json")]
-VersionOption = Annotated[
-    bool, typer.Option("--version", help="help.version", callback=_print_version, is_eager=True)
-]
+VersionOption = Annotated[bool, typer.Option("--version", help="help.version", callback=_print_version, is_eager=True)]
 
 _SHARED = {"as_json": (JsonOption, False), "app": (AppOption, None), "database": (DatabaseOption, None),
            "debug": (DebugOption, False)}  # fmt: skip
@@ -79,6 +76,19 @@ def command_group(
     for word, (function, told) in commands.items():
         command(group, word, panel, told)(function)
     cli.add_typer(group, rich_help_panel=panel)
+
+
+def with_options(options: Mapping[str, Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a function that ends in ``**given`` these options, each None by default."""
+
+    def extend(function: Callable[..., None]) -> Callable[..., None]:
+        *own, _ = inspect.signature(function, eval_str=True).parameters.values()
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        more = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in options.items()]
+        function.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+        return function
+
+    return extend
 
 
 def command(

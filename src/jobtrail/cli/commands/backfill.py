@@ -34,9 +34,7 @@ def backfill(
     task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
     first: Annotated[str, typer.Option("--from", metavar="PERIOD", help="help.backfill-from")],
     last: Annotated[str, typer.Option("--to", metavar="PERIOD", help="help.last-period")],
-    source: Annotated[
-        list[str] | None, typer.Option("--source", help="help.backfill-source")
-    ] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="help.backfill-source")] = None,
     step: Annotated[
         str | None,
         typer.Option("--step", help="help.backfill-step"),
@@ -123,7 +121,9 @@ def show_plan(session: Session, found: BackfillPreview, parallel: int, only: Seq
         return
     ways = ", ".join(tr("cli.way-counted", way=_way(way), count=count) for way, count in found.ways.items())
     order = Message("cli.newest-first" if found.order == "newest" else "cli.oldest-first")
-    session.say((tr("cli.to-run", count=found.chosen), "bold"), f" {tr('cli.how', ways=ways, order=order, parallel=parallel)}:")
+    session.say(
+        (tr("cli.to-run", count=found.chosen), "bold"), f" {tr('cli.how', ways=ways, order=order, parallel=parallel)}:"
+    )
     _show_units(session, found)
 
 

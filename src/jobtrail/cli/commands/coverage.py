@@ -28,13 +28,9 @@ def add_to(cli: typer.Typer) -> None:
 def show_coverage(
     session: Session,
     task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="PERIOD", help="help.coverage-from")
-    ] = None,
+    first: Annotated[str | None, typer.Option("--from", metavar="PERIOD", help="help.coverage-from")] = None,
     last: Annotated[str | None, typer.Option("--to", metavar="PERIOD", help="help.last-period")] = None,
-    zoom: Annotated[
-        str | None, typer.Option("--zoom", help="help.coverage-zoom")
-    ] = None,
+    zoom: Annotated[str | None, typer.Option("--zoom", help="help.coverage-zoom")] = None,
     source: Annotated[str, typer.Option("--source", help="help.coverage-source")] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="help.coverage-limit")] = 100,
     skip: Annotated[int, typer.Option("--skip", min=0, help="help.coverage-skip")] = 0,

@@ -26,9 +26,7 @@ ITEMS_SHOWN = 200
 LOG_RECORDS = 20_000  # records that are read at once
 ALL = 1 << 31
 
-JobId = Annotated[
-    str, typer.Argument(metavar="ID", help="help.id", show_default=False)
-]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="help.id", show_default=False)]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -46,9 +44,7 @@ def list_jobs(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[FILTER]…", help="help.list-filter"
-        ),
+        typer.Argument(metavar="[FILTER]…", help="help.list-filter"),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="help.limit")] = 50,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="help.list-before")] = None,
@@ -101,9 +97,7 @@ def list_items(
     job_id: JobId,
     failed: Annotated[bool, typer.Option("--failed", help="help.items-failed")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="help.items-csv")] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")
-    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")] = None,
 ) -> None:
     """What became of each item of a job."""
     from jobtrail.errors import UsageError
@@ -150,7 +144,12 @@ def item_cells(item: JobItem) -> tuple[Any, ...]:
 
     colour = {"ok": "green", "failed": "red", "skipped": "dim"}[item.outcome]
     key = clean(f"{item.loop}: {item.key}" if item.loop not in {"", "items"} else item.key)
-    return Text(key), Text(tr("names.state", name=item.outcome), colour), Text(str(item.tries)), Text(short(item.reason, 200))
+    return (
+        Text(key),
+        Text(tr("names.state", name=item.outcome), colour),
+        Text(str(item.tries)),
+        Text(short(item.reason, 200)),
+    )
 
 
 # -- log ---------------------------------------------------------------------------------------------

@@ -40,12 +40,8 @@ def add_to(cli: typer.Typer) -> None:
 
 def list_questions(
     session: Session,
-    job: Annotated[
-        str | None, typer.Option("--job", metavar="ID", help="help.questions-job")
-    ] = None,
-    remembered: Annotated[
-        bool, typer.Option("--remembered", help="help.questions-remembered")
-    ] = False,
+    job: Annotated[str | None, typer.Option("--job", metavar="ID", help="help.questions-job")] = None,
+    remembered: Annotated[bool, typer.Option("--remembered", help="help.questions-remembered")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="help.limit")] = 200,
 ) -> None:
     """What waits for an answer, the nearest deadline first."""
@@ -110,7 +106,9 @@ def _list_remembered(session: Session, jobs: JobTrail, limit: int) -> None:
     table, now = plain_table("task", "source", "name", "answer", "by", "at", rest="answer"), jobs.store.now()
     for one in found.remembered:
         answer = json.dumps(one.answer, ensure_ascii=False)
-        table.add_row(*(short(cell, 300) for cell in (one.task, one.source, one.name, answer, one.actor, moment(one.at, now))))
+        table.add_row(
+            *(short(cell, 300) for cell in (one.task, one.source, one.name, answer, one.actor, moment(one.at, now)))
+        )
     table.show(session.console)
     session.say((tr("cli.forget-with"), "dim"))
 
@@ -174,7 +172,9 @@ def deadline_words(question: QuestionDetail, now: datetime) -> str:
     end = f"{question.expires_at:%Y-%m-%d %H:%M} UTC ({deadline(question.expires_at, now)})"
     if not question.has_default:
         return tr("cli.deadline-then-fails", end=end)
-    return tr("cli.deadline-then-default", end=end, default=short(json.dumps(question.default, ensure_ascii=False), 200))
+    return tr(
+        "cli.deadline-then-default", end=end, default=short(json.dumps(question.default, ensure_ascii=False), 200)
+    )
 
 
 # -- an example of an answer -------------------------------------------------------------------------
@@ -186,7 +186,9 @@ def example(question: QuestionDetail) -> str:
 
     if question.mapping is not None:
         proposal = question.mapping.proposal
-        found = {one.name: proposal.get(one.name) or ("…" if one.required else None) for one in question.mapping.targets}
+        found = {
+            one.name: proposal.get(one.name) or ("…" if one.required else None) for one in question.mapping.targets
+        }
         return json.dumps({name: column for name, column in found.items() if column}, ensure_ascii=False)
     fields = fields_of(question.form)
     values = [_stand_in(field) if field.required or len(fields) == 1 else UNSET for field in fields]
@@ -211,12 +213,8 @@ def _stand_in(field: Field) -> Any:
 def answer(
     session: Session,
     job_id: JobId,
-    given: Annotated[
-        str | None, typer.Option("--with", metavar="JSON", help="help.answer-with")
-    ] = None,
-    question: Annotated[
-        str | None, typer.Option("--question", metavar="NAME", help="help.answer-question")
-    ] = None,
+    given: Annotated[str | None, typer.Option("--with", metavar="JSON", help="help.answer-with")] = None,
+    question: Annotated[str | None, typer.Option("--question", metavar="NAME", help="help.answer-question")] = None,
     remember: Annotated[
         bool | None,
         typer.Option("--remember/--no-remember", help="help.answer-remember"),
@@ -301,9 +299,7 @@ def forget(
     session: Session,
     task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
     source: Annotated[str | None, typer.Option("--source", help="help.source")] = None,
-    question: Annotated[
-        str | None, typer.Option("--question", metavar="NAME", help="help.forget-question")
-    ] = None,
+    question: Annotated[str | None, typer.Option("--question", metavar="NAME", help="help.forget-question")] = None,
 ) -> int:
     """Let what was remembered for a task and source be asked again."""
     from jobtrail.cli.rendering.text import clean

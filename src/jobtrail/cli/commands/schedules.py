@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jobtrail.cli.command import command_group
-from jobtrail.cli.input.schedule_options import (
-    ArgOption,
-    CatchUpOption,
-    DelayOption,
-    DoneOption,
-    EndsOption,
-    FailuresOption,
-    GraceOption,
-    JitterOption,
-    LabelOption,
-    OverlapOption,
-    PeriodOption,
-    PriorityOption,
-    QueueOption,
-    RunsOption,
-    SourceOption,
-    TzOption,
-    WindowOption,
-    moment,
-    words_of,
-    zone_of_rule,
-)
+from jobtrail.cli.command import command_group, with_options
+from jobtrail.cli.input.schedule_options import OPTIONS, moment, options_of, zone_of_rule
 from jobtrail.cli.session import Session
 from jobtrail.messages import Message, tr
 
@@ -152,97 +131,48 @@ def missed(
 # -- steering ----------------------------------------------------------------------------------------
 
 
+@with_options(OPTIONS)
 def add(
     session: Session,
     name: NameArgument,
     task: Annotated[str, typer.Option("--task", "-t", help="help.schedules-add-task")],
     rule: Annotated[str, typer.Option("--rule", "-r", help="help.schedules-add-rule")],
-    tz: TzOption = None,
-    arg: ArgOption = None,
-    source: SourceOption = None,
-    period: PeriodOption = None,
-    label: LabelOption = None,
-    queue: QueueOption = None,
-    priority: PriorityOption = None,
-    catch_up: CatchUpOption = None,
-    window: WindowOption = None,
-    grace: GraceOption = None,
-    overlap: OverlapOption = None,
-    jitter: JitterOption = None,
-    delay: DelayOption = None,
-    pause_after_failures: FailuresOption = None,
-    ends_at: EndsOption = None,
-    max_runs: RunsOption = None,
-    if_done: DoneOption = None,
-    actor: ActorOption = None,
-    reason: ReasonOption = None,
+    **given: Any,
 ) -> None:
     """Add a schedule."""
-    said = {
-        "args": arg, "source": source, "period": period, "labels": label, "queue": queue, "priority": priority,
-        "catch_up": catch_up, "window": window, "grace": grace, "overlap": overlap, "jitter": jitter, "delay": delay,
-        "pause_after_failures": pause_after_failures, "ends_at": ends_at, "max_runs": max_runs, "if_done": if_done,
-    }  # fmt: skip
     jobs = session.open(tasks=True, creates=True)
-    words = words_of(said, zone_of_rule(tz))
-    jobs.schedules.add(name, task, rule, tz=tz, actor=actor_or_me(actor), reason=reason, **words)
+    jobs.schedules.add(name, task, rule, tz=given["tz"], **options_of(given, zone_of_rule(given["tz"])))
     _tell(session, jobs, name, tr("cli.is-added"))
 
 
+@with_options(OPTIONS)
 def edit(
     session: Session,
     name: NameArgument,
     rule: Annotated[str | None, typer.Option("--rule", "-r", help="help.schedules-edit-rule")] = None,
-    tz: TzOption = None,
-    arg: ArgOption = None,
-    source: SourceOption = None,
-    period: PeriodOption = None,
-    label: LabelOption = None,
-    queue: QueueOption = None,
-    priority: PriorityOption = None,
-    catch_up: CatchUpOption = None,
-    window: WindowOption = None,
-    grace: GraceOption = None,
-    overlap: OverlapOption = None,
-    jitter: JitterOption = None,
-    delay: DelayOption = None,
-    pause_after_failures: FailuresOption = None,
-    ends_at: EndsOption = None,
-    max_runs: RunsOption = None,
-    if_done: DoneOption = None,
-    take_code: Annotated[
-        bool, typer.Option("--take-code", help="help.schedules-edit-take-code")
-    ] = False,
-    actor: ActorOption = None,
-    reason: ReasonOption = None,
+    take_code: Annotated[bool, typer.Option("--take-code", help="help.schedules-edit-take-code")] = False,
+    **given: Any,
 ) -> None:
-    """Change a schedule; of one that the program declares the changes stay through deploys, and are shown."""
-    said = {
-        "args": arg, "source": source, "period": period, "labels": label, "queue": queue, "priority": priority,
-        "catch_up": catch_up, "window": window, "grace": grace, "overlap": overlap, "jitter": jitter, "delay": delay,
-        "pause_after_failures": pause_after_failures, "ends_at": ends_at, "max_runs": max_runs, "if_done": if_done,
-    }  # fmt: skip
+    """Change a schedule."""
     jobs = session.open()
-    who = actor_or_me(actor)
     if take_code:
-        jobs.schedules.take_code(name, actor=who, reason=reason)
+        jobs.schedules.take_code(name, actor=actor_or_me(given["actor"]), reason=given["reason"])
         _tell(session, jobs, name, tr("cli.is-as-declared"))
         return
-    words = words_of(said, jobs.schedules.get(name).zone)
+    zone, tz = jobs.schedules.get(name).zone, given["tz"]
+    options = options_of(given, zone)
     if rule is not None:
-        words |= {"rule": rule, "tz": tz or jobs.schedules.get(name).zone}
+        options |= {"rule": rule, "tz": tz or zone}
     elif tz is not None:
-        words["tz"] = tz
-    jobs.schedules.edit(name, actor=who, reason=reason, **words)
+        options["tz"] = tz
+    jobs.schedules.edit(name, **options)
     _tell(session, jobs, name, tr("cli.is-changed"))
 
 
 def pause(
     session: Session,
     name: NameArgument,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="help.schedules-pause-until")
-    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="help.schedules-pause-until")] = None,
     actor: ActorOption = None,
     reason: ReasonOption = None,
 ) -> None:

@@ -31,16 +31,10 @@ def submit(
     session: Session,
     task: Annotated[str, typer.Argument(metavar="TASK", help="help.task", show_default=False)],
     source: Annotated[str | None, typer.Option("--source", help="help.source")] = None,
-    period: Annotated[
-        str | None, typer.Option("--period", help="help.submit-period")
-    ] = None,
+    period: Annotated[str | None, typer.Option("--period", help="help.submit-period")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="help.submit-file")] = None,
-    arg: Annotated[
-        list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.submit-arg")
-    ] = None,
-    args: Annotated[
-        str | None, typer.Option("--args", metavar="JSON", help="help.submit-args")
-    ] = None,
+    arg: Annotated[list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.submit-arg")] = None,
+    args: Annotated[str | None, typer.Option("--args", metavar="JSON", help="help.submit-args")] = None,
     label: Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="help.label")] = None,
     delay: Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="help.submit-delay")] = None,
     priority: Annotated[int | None, typer.Option("--priority", help="help.priority")] = None,

@@ -1,4 +1,4 @@
-"""What the options of ``jobtrail schedules add`` and ``edit`` say, as the words of a schedule."""
+"""The options of ``jobtrail schedules add`` and ``edit``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from jobtrail.cli.commands.submit import ActorOption, ReasonOption, _arguments, _pair, actor_or_me
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
@@ -16,64 +17,63 @@ if TYPE_CHECKING:
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
-TzOption = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="help.schedules-tz")]
-ArgOption = Annotated[
-    list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.schedules-arg")
-]
-SourceOption = Annotated[str | None, typer.Option("--source", help="help.source")]
-PeriodOption = Annotated[
-    str | None, typer.Option("--period", metavar="RULE", help="help.schedules-period")
-]
-LabelOption = Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="help.label")]
-QueueOption = Annotated[str | None, typer.Option("--queue", help="help.queue")]
-PriorityOption = Annotated[int | None, typer.Option("--priority", help="help.priority")]
-CatchUpOption = Annotated[str | None, typer.Option("--catch-up", help="help.schedules-catch-up")]
-WindowOption = Annotated[
-    str | None, typer.Option("--window", metavar="LENGTH", help="help.schedules-window")
-]
-GraceOption = Annotated[
-    str | None, typer.Option("--grace", metavar="LENGTH", help="help.schedules-grace")
-]
-OverlapOption = Annotated[
-    str | None,
-    typer.Option("--overlap", help="help.schedules-overlap"),
-]
-JitterOption = Annotated[str | None, typer.Option("--jitter", metavar="LENGTH", help="help.schedules-jitter")]
-DelayOption = Annotated[str | None, typer.Option("--delay", metavar="LENGTH", help="help.schedules-delay")]
-FailuresOption = Annotated[
-    int | None, typer.Option("--pause-after-failures", metavar="N", help="help.schedules-pause-after-failures")
-]
-EndsOption = Annotated[str | None, typer.Option("--ends-at", metavar="TIME", help="help.schedules-ends-at")]
-RunsOption = Annotated[int | None, typer.Option("--max-runs", metavar="N", help="help.schedules-max-runs")]
-DoneOption = Annotated[
-    str | None, typer.Option("--if-done", help="help.schedules-if-done")
-]
+_Text, _Texts, _Whole = str | None, list[str] | None, int | None
+
+# The options of `schedules add` and `schedules edit`, by the names that a schedule gives them.
+OPTIONS: dict[str, Any] = {
+    "tz": Annotated[_Text, typer.Option("--tz", metavar="ZONE", help="help.schedules-tz")],
+    "args": Annotated[_Texts, typer.Option("--arg", "-a", metavar="K=V", help="help.schedules-arg")],
+    "source": Annotated[_Text, typer.Option("--source", help="help.source")],
+    "period": Annotated[_Text, typer.Option("--period", metavar="RULE", help="help.schedules-period")],
+    "labels": Annotated[_Texts, typer.Option("--label", "-l", metavar="K=V", help="help.label")],
+    "queue": Annotated[_Text, typer.Option("--queue", help="help.queue")],
+    "priority": Annotated[_Whole, typer.Option("--priority", help="help.priority")],
+    "catch_up": Annotated[_Text, typer.Option("--catch-up", help="help.schedules-catch-up")],
+    "window": Annotated[_Text, typer.Option("--window", metavar="LENGTH", help="help.schedules-window")],
+    "grace": Annotated[_Text, typer.Option("--grace", metavar="LENGTH", help="help.schedules-grace")],
+    "overlap": Annotated[_Text, typer.Option("--overlap", help="help.schedules-overlap")],
+    "jitter": Annotated[_Text, typer.Option("--jitter", metavar="LENGTH", help="help.schedules-jitter")],
+    "delay": Annotated[_Text, typer.Option("--delay", metavar="LENGTH", help="help.schedules-delay")],
+    "pause_after_failures": Annotated[
+        _Whole, typer.Option("--pause-after-failures", metavar="N", help="help.schedules-pause-after-failures")
+    ],
+    "ends_at": Annotated[_Text, typer.Option("--ends-at", metavar="TIME", help="help.schedules-ends-at")],
+    "max_runs": Annotated[_Whole, typer.Option("--max-runs", metavar="N", help="help.schedules-max-runs")],
+    "if_done": Annotated[_Text, typer.Option("--if-done", help="help.schedules-if-done")],
+    "actor": ActorOption,
+    "reason": ReasonOption,
+}
 
 
-def words_of(said: dict[str, Any], zone: str) -> dict[str, Any]:
-    """The words that were given, without those that were not; times without an offset are read in ``zone``.
+def options_of(given: dict[str, Any], zone: str) -> dict[str, Any]:
+    """Return the options of a schedule that were given, without its zone.
 
-    Raises: UsageError for what cannot be read.
+    Args:
+        given: Values of `OPTIONS`; what was not given is None or empty.
+        zone: The zone of times without an offset.
+
+    Raises:
+        UsageError: if a value cannot be read.
     """
-    from jobtrail.cli.commands.submit import _arguments, _pair
-
-    words = {name: value for name, value in said.items() if value is not None and value != []}
+    options = {name: value for name, value in given.items() if value not in (None, []) and name != "tz"}
+    options["actor"] = actor_or_me(given["actor"])
     for name in ("window", "grace", "jitter", "delay"):
-        if name in words:
-            words[name] = length(f"--{name}", words[name], may_be_none=name == "grace")
-    if "args" in words:
-        words["args"] = _arguments(words["args"], None)
-    if "labels" in words:
-        words["labels"] = dict(_pair(one, "--label") for one in words["labels"])
-    if "ends_at" in words:
-        words["ends_at"] = moment("--ends-at", words["ends_at"], zone)
-    return words
+        if name in options:
+            options[name] = length(f"--{name}", options[name], may_be_none=name == "grace")
+    if "args" in options:
+        options["args"] = _arguments(options["args"], None)
+    if "labels" in options:
+        options["labels"] = dict(_pair(one, "--label") for one in options["labels"])
+    if "ends_at" in options:
+        options["ends_at"] = moment("--ends-at", options["ends_at"], zone)
+    return options
 
 
 def length(option: str, text: str, *, may_be_none: bool = False) -> float | None:
-    """A length of time in seconds: 90, 15m, 24h, 7d.
+    """Return a duration in seconds: 90, 15m, 24h, 7d.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: if it is not a duration.
     """
     from jobtrail.errors import UsageError
 
@@ -86,9 +86,10 @@ def length(option: str, text: str, *, may_be_none: bool = False) -> float | None
 
 
 def moment(option: str, text: str, zone: str) -> datetime:
-    """A moment; without an offset it is read in a zone.
+    """Return a time; without an offset it is in the zone.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: if it is not a time.
     """
     from datetime import datetime
 
@@ -102,9 +103,7 @@ def moment(option: str, text: str, zone: str) -> datetime:
 
 
 def zone_of_rule(tz: str | None) -> str:
-    """The zone that was given, as far as it is one."""
+    """Return the zone that was given, as far as it is one."""
     from jobtrail.schedules.rules.zones import zone_name
 
     return zone_name(tz)
-
-

@@ -46,21 +46,15 @@ def migrate(
 
 def prune(
     session: Session,
-    days: Annotated[
-        float | None, typer.Option("--days", min=0, help="help.prune-days")
-    ] = None,
+    days: Annotated[float | None, typer.Option("--days", min=0, help="help.prune-days")] = None,
     completed: Annotated[
         float | None, typer.Option("--completed-days", min=0, help="help.prune-completed-days")
     ] = None,
     cancelled: Annotated[
         float | None, typer.Option("--cancelled-days", min=0, help="help.prune-cancelled-days")
     ] = None,
-    failed: Annotated[
-        float | None, typer.Option("--failed-days", min=0, help="help.prune-failed-days")
-    ] = None,
-    partial: Annotated[
-        float | None, typer.Option("--partial-days", min=0, help="help.prune-partial-days")
-    ] = None,
+    failed: Annotated[float | None, typer.Option("--failed-days", min=0, help="help.prune-failed-days")] = None,
+    partial: Annotated[float | None, typer.Option("--partial-days", min=0, help="help.prune-partial-days")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="help.prune-dry-run")] = False,
 ) -> None:
     """Remove jobs that ended long ago, as the settings say; units and unresolved items stay."""

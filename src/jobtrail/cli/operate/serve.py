@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from jobtrail.api.serving import Server
     from jobtrail.worker.worker import Worker
 
-LoginOption = Annotated[
-    str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="help.serve-login")
-]
+LoginOption = Annotated[str | None, typer.Option("--login", metavar="MODULE:FUNCTION", help="help.serve-login")]
 ProxyHeaderOption = Annotated[
     str | None, typer.Option("--proxy-header", metavar="NAME", help="help.serve-proxy-header")
 ]
@@ -37,9 +35,7 @@ ProxyRoleOption = Annotated[
     list[str] | None,
     typer.Option("--proxy-role", metavar="NAME=ROLE", help="help.serve-proxy-role"),
 ]
-NewTokenOption = Annotated[
-    str | None, typer.Option("--new-token", metavar="ROLE", help="help.serve-new-token")
-]
+NewTokenOption = Annotated[str | None, typer.Option("--new-token", metavar="ROLE", help="help.serve-new-token")]
 PORT = 8765
 HOST = "127.0.0.1"
 
@@ -59,13 +55,9 @@ def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = PORT,
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="help.serve-worker")] = True,
     queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="help.serve-queues")] = "default",
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")
-    ] = None,
+    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")] = None,
     prefix: Annotated[str, typer.Option("--prefix", metavar="/PATH", help="help.serve-prefix")] = "",
-    name: Annotated[
-        list[str] | None, typer.Option("--name", metavar="HOST", help="help.serve-name")
-    ] = None,
+    name: Annotated[list[str] | None, typer.Option("--name", metavar="HOST", help="help.serve-name")] = None,
     login: LoginOption = None,
     proxy_header: ProxyHeaderOption = None,
     trusted_proxy: TrustedProxyOption = None,

@@ -35,15 +35,9 @@ def add_to(cli: typer.Typer) -> None:
 
 def work(
     session: Session,
-    queues: Annotated[
-        str, typer.Option("--queues", "-q", metavar="A,B", help="help.worker-queues")
-    ] = "default",
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")
-    ] = None,
-    end_blocked: Annotated[
-        bool, typer.Option("--end-blocked", help="help.worker-end-blocked")
-    ] = False,
+    queues: Annotated[str, typer.Option("--queues", "-q", metavar="A,B", help="help.worker-queues")] = "default",
+    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="help.concurrency")] = None,
+    end_blocked: Annotated[bool, typer.Option("--end-blocked", help="help.worker-end-blocked")] = False,
     burst: Annotated[bool, typer.Option("--burst", help="help.worker-burst")] = False,
     metrics_port: Annotated[
         int | None,

@@ -24,6 +24,7 @@ event =
         [rerun] run again
         [followed] a job follows
         [not_followed] what was to follow did not come
+        [result_restored] result restored
         [input_changed] the input had changed, and was accepted
         [refused] a late word of an earlier run was refused
         [queue_paused] queue paused
