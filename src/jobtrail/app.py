@@ -15,7 +15,7 @@ from .commands.service import Service
 from .commands.task_handle import BoundTask
 from .commands.using import SuccessorRequest
 from .config import Settings, database_url
-from .job.task import Task, Tasks
+from .job.task import Task, Tasks, name_of
 from .overrides import read as _read_overrides
 from .plugins.discovery import asgi as _asgi
 from .plugins.plugin import Plugin
@@ -127,7 +127,7 @@ class JobTrail:
 
         def register(target: Callable[..., Any]) -> BoundTask:
             declared = self._declared(options)
-            made = Task.made(name or target.__name__, target, options, declared)
+            made = Task.made(name or name_of(target), target, options, declared)
             if any(self._tasks.find(one) is not None for one in (made.name, *made.aliases)):
                 self._plugins.give_way(made)
             return BoundTask(self._tasks.add(self._overridden(made, declared)), self.service)

@@ -52,7 +52,7 @@ class BoundTask:
         self.task = task
         self._submitter = submitter
         self._using = using
-        self.__name__ = task.function.__name__
+        self.__name__ = getattr(task.function, "__name__", task.name)
         self.__doc__ = task.function.__doc__
         self.__wrapped__ = task.function
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -93,8 +94,9 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse options that could not work, at registration."""
+        object.__setattr__(self, "function", _callable(self.name, self.function))
         object.__setattr__(self, "signature", Signature.of(self.function))
-        object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
+        object.__setattr__(self, "is_async", any(map(inspect.iscoroutinefunction, (self.function, _called(self.function)))))
         _check_options(self)
 
 
@@ -118,7 +120,8 @@ class Signature:
         context = parameters[0].name if parameters and _is_context(parameters[0]) else None
         own = [p for p in parameters if p.name != context]
         if any(p.kind in {p.VAR_POSITIONAL, p.POSITIONAL_ONLY} for p in own):
-            message = Message("job.unnamed-parameters", function=f"{function.__name__}{signature}")
+            name = getattr(function, "__name__", type(function).__name__)
+            message = Message("job.unnamed-parameters", function=f"{name}{signature}")
             raise InvalidOption(message)
         named = [p for p in own if p.kind is not p.VAR_KEYWORD]
         return cls(
@@ -158,6 +161,45 @@ class Signature:
     def _refuse(self, task: str, what: Message) -> None:
         message = Message("job.arguments-refused", task=f"{task}{self.text}", problem=what)
         raise InvalidArguments(message)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The function's name, under which a task without ``name=`` is stored.
+
+    Raises: InvalidOption for a callable without a name.
+    """
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        message = Message("job.function-without-name", function=repr(function))
+        raise InvalidOption(message)
+    return name
+
+
+def _callable(task: str, function: Any) -> Callable[..., Any]:
+    """The function of a task, without `staticmethod` around it.
+
+    Raises: InvalidOption for what cannot be called, and for a generator function: calling it runs nothing.
+    """
+    found = function.__func__ if isinstance(function, staticmethod) else function
+    if not callable(found):
+        message = Message("job.not-callable", task=task, function=repr(function))
+        raise InvalidOption(message)
+    called = _called(found)
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        message = Message("job.generator-function", task=task, function=getattr(called, "__qualname__", repr(called)))
+        raise InvalidOption(message)
+    return found
+
+
+def _called(function: Any) -> Any:
+    """What a call runs first: the function inside `functools.partial`, or the ``__call__`` of an object.
+
+    ``__wrapped__`` is not followed: a plain wrapper may run the coroutine or the generator that it gets, and what it
+    returns is checked after the call.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:

@@ -13,7 +13,7 @@ from jobtrail.commands.task_handle import BoundTask
 from jobtrail.commands.using import NOTHING, Using
 from jobtrail.config import Settings
 from jobtrail.errors import InvalidOption, UsageError
-from jobtrail.job.task import Task, Tasks, choice_option, name_option
+from jobtrail.job.task import Task, Tasks, choice_option, name_of, name_option
 from jobtrail.messages import Message
 from jobtrail.worker.middleware import Middleware, declared_options
 
@@ -198,7 +198,7 @@ class Plugin:
 
         def declare(target: Callable[..., Any]) -> PluginTask:
             self._check_open()
-            own = name or target.__name__
+            own = name or name_of(target)
             if own in self.tasks:
                 raise InvalidOption(Message("plugins.two-of-a-kind", plugin=self.name, kind="task", name=own))
             given = {**self.options, **options}

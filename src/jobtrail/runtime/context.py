@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import logging
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +18,7 @@ from jobtrail.messages import Message
 from .item_loops import BatchLoop, ItemLoop
 from .log_capture import JOB_LOGGER
 from .stop import OVERTAKEN, SHUTDOWN
+from .unfinished import called_step, finished_step, plain_hook
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -249,15 +249,18 @@ class BaseContext:
         """Call a function, from another thread, when the job is asked to stop.
 
         Args:
-            function: Function without parameters, for example one that closes a socket.
+            function: Plain function without parameters, for example one that closes a socket.
+
+        Raises:
+            UsageError: If it is a coroutine function: no event loop runs in that thread.
         """
-        self._on_cancel.append(function)
+        self._on_cancel.append(plain_hook(function))
 
     def on_cleanup(self, function: Callable[[], Any]) -> None:
         """Call a function after the task function, however it ended.
 
         Args:
-            function: Function without parameters.
+            function: Function without parameters, also a coroutine function.
         """
         self._on_cleanup.append(function)
 
@@ -390,7 +393,7 @@ class Context(BaseContext):
         if not found:
             started = time.monotonic()
             with self._around_step(name):
-                result = function(*args, **kwargs)
+                result = finished_step(name, function(*args, **kwargs))
             value = self._keep(name, digest, result, time.monotonic() - started)
         kept: T = value
         return kept
@@ -480,16 +483,10 @@ class AsyncContext(BaseContext):
         if not found:
             started = time.monotonic()
             with self._around_step(name):
-                result = await _awaited(function, args, kwargs)
+                result = finished_step(name, await called_step(function, args, kwargs))
             value = await asyncio.to_thread(self._keep, name, digest, result, time.monotonic() - started)
         kept: T = value
         return kept
-
-
-async def _awaited(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(*args, **kwargs)
-    return await asyncio.to_thread(function, *args, **kwargs)
 
 
 def _itself(value: Any) -> Any:

@@ -40,14 +40,20 @@ def declared_options(middlewares: Iterable[Middleware]) -> set[str]:
 
 def compose(middlewares: list[Middleware], endpoint: CallNext) -> CallNext:
     """Make one callable of a list of middlewares; the first is the outermost."""
-    call = endpoint
+    call = partial(_last, endpoint)
     for middleware in reversed(middlewares):
         call = partial(_call, middleware, call)
     return call
 
 
+def _last(endpoint: CallNext, run: Run) -> Awaitable[Any]:
+    run.next_call = endpoint(run)
+    return run.next_call
+
+
 def _call(middleware: Middleware, call_next: CallNext, run: Run) -> Awaitable[Any]:
-    return middleware(run, call_next)
+    run.next_call = middleware(run, call_next)
+    return run.next_call
 
 
 _WORDS = {Status.COMPLETED: "success", Status.PARTIAL: "partial", Status.FAILED: "error"}

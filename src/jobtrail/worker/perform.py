@@ -9,13 +9,14 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import input_files
-from jobtrail.errors import InputChanged
+from jobtrail.errors import InputChanged, PermanentError
 from jobtrail.job.failure import describe
 from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
 from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.context import AsyncContext, Context
+from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished, unfinished
 
 from .run import BodyThread
 
@@ -114,14 +115,26 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
             return run.body_error
         return error
     else:
-        if not run.body_ended:
-            run.body_value = value  # a middleware answered in the body's place
-        return run.body_error
+        return run.body_error if run.body_ended else _answered(run, value)
     finally:
         if run._hook_limit is not None:
             run._hook_limit.cancel()
         if run.ctx is not None and run.ctx._on_cleanup and not (run.on_orphaned_end and run.thread and run.body_lives):
             await clean_up(run, run.ctx)
+
+
+def _answered(run: Run, value: Any) -> BaseException | None:
+    """A middleware answered in the body's place. The error where it only forgot to await the body."""
+    made, run.next_call = run.next_call, None
+    if inspect.iscoroutine(made) and inspect.getcoroutinestate(made) != inspect.CORO_CLOSED:
+        if inspect.getcoroutinestate(made) == inspect.CORO_CREATED:
+            made.close()
+        return PermanentError(Message("worker.call-next-not-awaited"))
+    refused = unfinished(value, Message("worker.middleware"))
+    if refused is not None:
+        return PermanentError(refused)
+    run.body_value = value
+    return None
 
 
 async def body(run: Run) -> Any:
@@ -133,10 +146,10 @@ async def body(run: Run) -> Any:
         run.check_wanted()
         if run.remote is not None:
             run.body_value = await run.remote.perform(run)
-        elif run.task.is_async:
-            run.body_value = await run.task.function(**arguments)
         else:
-            run.body_value = await _in_thread(run, arguments)
+            value = await (run.task.function(**arguments) if run.task.is_async else _in_thread(run, arguments))
+            refuse_unfinished(value, TASK_FUNCTION)
+            run.body_value = value
     except BaseException as error:
         run.body_error = error
         raise
@@ -178,9 +191,7 @@ async def clean_up(run: Run, ctx: BaseContext) -> None:
     """Call the functions that the body gave to on_cleanup()."""
     for function in ctx._on_cleanup:
         try:
-            if inspect.iscoroutinefunction(function):
-                await function()
-            else:
-                await run.executor.call(function, {})
+            left = function() if inspect.iscoroutinefunction(function) else await run.executor.call(function, {})
+            refuse_unfinished(await left if inspect.isawaitable(left) else left, HOOK_FUNCTION)
         except BaseException as error:
             run.hook_note = Message("worker.hook-raised", function="on_cleanup", type=type(error).__name__).stored

@@ -14,6 +14,7 @@ from jobtrail.errors import StopSignal
 from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
 from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN, Stop
+from jobtrail.runtime.unfinished import HOOK_FUNCTION, refuse_unfinished
 
 if TYPE_CHECKING:
     from jobtrail.executors.base import Executor
@@ -120,6 +121,7 @@ class Run:
     around_body: AroundBody | None = None
     hook_timeout: float | None = None
     entered: bool = False
+    next_call: Awaitable[Any] | None = None  # what the last call_next(run) returned, to be awaited
     body_begun: bool = False
     body_ended: bool = False
     body_value: Any = None
@@ -228,6 +230,6 @@ class Run:
 def call_quietly(function: Callable[[], Any]) -> None:
     """Call a function that the body has registered; what it raises is logged."""
     try:
-        function()
+        refuse_unfinished(function(), HOOK_FUNCTION)
     except Exception:
         _log.exception("a function given to on_cancel() or on_cleanup() raised")

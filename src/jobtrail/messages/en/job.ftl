@@ -162,3 +162,6 @@ waits-for = it waits for job { $job }
 due = it is due already
 asks-nothing = it is { status-name } and asks nothing
 accepted-periods = 2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 and start/end, with a zone as in 2013-02[Europe/Berlin]
+function-without-name = { $function } has no __name__; give the task a name: @jobs.task(name=...)
+not-callable = the task '{ $task }' needs a function; { $function } cannot be called. Put @jobs.task on a plain function, or register the bound method: jobs.task(Class.method)
+generator-function = the task '{ $task }' is a generator function ({ $function }): a call only makes a generator and runs nothing of it. Use return instead of yield, or ctx.items() for a loop

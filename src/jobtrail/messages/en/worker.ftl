@@ -30,3 +30,5 @@ ends-not-written =
          [one] end of a run is
         *[other] ends of runs are
     } not written
+middleware = a middleware
+call-next-not-awaited = a middleware called call_next(run) and did not await it, so the body did not run; write: return await call_next(run)

@@ -167,3 +167,6 @@ waits-for = оно ждёт задания { $job }
 due = оно уже готово к запуску
 asks-nothing = сейчас { status-name }, оно ни о чём не спрашивает
 accepted-periods = 2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 и начало/конец, с поясом: 2013-02[Europe/Berlin]
+function-without-name = у { $function } нет __name__; задайте имя задачи: @jobs.task(name=...)
+not-callable = задаче «{ $task }» нужна функция; { $function } нельзя вызвать. Поставьте @jobs.task на обычную функцию или зарегистрируйте связанный метод: jobs.task(Class.method)
+generator-function = задача «{ $task }» — генераторная функция ({ $function }): вызов только создаёт генератор и ничего не выполняет. Используйте return вместо yield или ctx.items() для цикла

@@ -31,3 +31,5 @@ ends-not-written =
          [few] не записано { $count-grouped } окончания запусков
         *[many] не записано { $count-grouped } окончаний запусков
     }
+middleware = функция middleware
+call-next-not-awaited = функция middleware вызвала call_next(run) без await, поэтому тело не выполнено; напишите: return await call_next(run)

@@ -10,6 +10,7 @@ import logging
 import threading
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from jobtrail.runtime.context import AsyncContext, Context
 from jobtrail.runtime.recorder import MESSAGE_LIMIT
 from jobtrail.runtime.stop import OVERTAKEN, Stop
 from jobtrail.runtime.successor_maker import SuccessorMaker
+from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished
 from jobtrail.worker.perform import options_of, slot_of
 
 from .find import find_task
@@ -116,7 +118,9 @@ class RemoteJob:
                 arguments[bound.task.signature.context] = self._ctx
             with self._around(bound):
                 self.in_body = True
-                return self._call(bound.task, arguments)
+                value = self._call(bound.task, arguments)
+                refuse_unfinished(value, TASK_FUNCTION)
+                return value
         finally:
             self.in_body = False
 
@@ -151,21 +155,18 @@ class RemoteJob:
         finally:
             self._cancel = None
             for cleanup in self._ctx._on_cleanup if self._ctx is not None else ():
-                if inspect.iscoroutinefunction(cleanup):
-                    try:
-                        await cleanup()
-                    except BaseException as error:
-                        self._note("on_cleanup", error)
-                else:
-                    self._hook("on_cleanup", cleanup)
+                try:
+                    refuse_unfinished(await _awaited(cleanup()), HOOK_FUNCTION)
+                except BaseException as error:
+                    self._note("on_cleanup", error)
 
     def _clean_up(self) -> None:
         for function in self._ctx._on_cleanup if self._ctx is not None else ():
-            self._hook("on_cleanup", _awaited(function) if inspect.iscoroutinefunction(function) else function)
+            self._hook("on_cleanup", partial(_call_plainly, function))
 
     def _hook(self, given_to: str, function: Callable[[], Any]) -> None:
         try:
-            function()
+            refuse_unfinished(function(), HOOK_FUNCTION)
         except BaseException as error:
             self._note(given_to, error)
 
@@ -245,8 +246,13 @@ def end_message(no: int, end: WireMessage) -> WireMessage:
     return {"kind": "end", "no": no, **nothing, **end}
 
 
-def _awaited(function: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: asyncio.run(function())
+def _call_plainly(function: Callable[[], Any]) -> Any:
+    left = function()
+    return asyncio.run(_awaited(left)) if inspect.isawaitable(left) else left
+
+
+async def _awaited(left: Any) -> Any:
+    return await left if inspect.isawaitable(left) else left
 
 
 def _words(text: Any) -> str | None:
