@@ -188,10 +188,8 @@ def console() -> dict[str, str]:
 
 
 def name(family: str, value: str, language: str = "ru") -> str:
-    code = {"event": "names.event", "state": "names.state", "field": "names.field", "missed": "names.missed",
-            "schedule": "names.schedule"}[family]  # fmt: skip
     with use_language(language):
-        return tr(code, name=value)
+        return tr(f"names.{family}", name=value)
 
 
 def test_events_and_states_have_the_words_of_the_console() -> None:
@@ -202,6 +200,8 @@ def test_events_and_states_have_the_words_of_the_console() -> None:
     assert {value: name("state", value) for value in Status} == states
     schedules = {key.rpartition(".")[2]: word.lower() for key, word in console().items() if key.startswith("schedule.state.")}
     assert {value: name("schedule", value) for value in schedules} == schedules
+    actors = {key.partition(".")[2]: word for key, word in console().items() if key in {"actor.worker", "actor.upkeep"}}
+    assert {value: name("actor", value) for value in actors} == actors
     missed = {key.rpartition(".")[2]: word for key, word in console().items() if key.startswith("missed.reason.")}
     assert {value: name("missed", value) for value in missed} == missed
 

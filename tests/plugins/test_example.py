@@ -137,5 +137,5 @@ def test_the_same_package_broken_is_told_and_everything_else_works(jobtrail, sit
     jobtrail("worker", "--burst", PYTHONPATH=paths)
     told = jobtrail("doctor", code=1, PYTHONPATH=paths)
     assert "checksums (package jobtrail-checksums): it calls exit (no licence) when it is imported" in told
-    assert "mend or remove the package jobtrail-checksums" in told
+    assert "repair or remove the package jobtrail-checksums" in told
     jobtrail("checksums", "bad", code=2, PYTHONPATH=paths)

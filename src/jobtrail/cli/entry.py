@@ -1,4 +1,4 @@
-"""From the command line to an exit code: 0 done, 1 the thing failed, 2 wrong usage."""
+"""Runs a command and returns an exit code: 0 success, 1 failure, 2 invalid usage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     _make_printable()
     with use_language(from_environment()):
@@ -56,7 +56,7 @@ def _run(words: list[str]) -> int:
 
 
 def _make_printable() -> None:
-    """What a job wrote may hold characters that this terminal's encoding does not have."""
+    """Escape characters that the encoding of the terminal does not have."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -41,7 +41,7 @@ def rerun(
     reason: ReasonOption = None,
     wait: WaitOption = False,
 ) -> int:
-    """Run the same work again, as a new job."""
+    """Run the same work again as a new job."""
     jobs = session.open()
     old = jobs.get(job_id)
     jobs.service.make_ready()
@@ -59,14 +59,14 @@ def retry(
     reason: ReasonOption = None,
     wait: WaitOption = False,
 ) -> int:
-    """One more attempt of the same job."""
+    """Run a job that has ended once more."""
     jobs = session.open()
     job = jobs.get(job_id).retry(reason, actor=actor_or_me(actor))
     return answer_with(session, jobs, job, tr("cli.is-retried"), wait=wait)
 
 
 def cancel(session: Session, job_id: JobId, actor: ActorOption = None, reason: ReasonOption = None) -> int:
-    """End a job that waits, ask one that runs to stop; a second time forces the end."""
+    """Cancel a waiting job, or ask a running one to stop. A second call forces the end."""
     jobs = session.open()
     job = jobs.get(job_id).cancel(reason, actor=actor_or_me(actor))
     words = _words(job, jobs.tasks.find(job.task))
@@ -91,7 +91,7 @@ def _units_under_way(jobs: JobTrail, job: Job) -> int:
 
 
 def run_now(session: Session, job_id: JobId, actor: ActorOption = None) -> int:
-    """Do not wait for its time."""
+    """Start a job that waits for its time now."""
     jobs = session.open()
     job = jobs.get(job_id).run_now(actor=actor_or_me(actor))
     return answer_with(session, jobs, job, tr("cli.is-due-now"), wait=False)

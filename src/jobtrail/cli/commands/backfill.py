@@ -55,7 +55,7 @@ def backfill(
     reason: ReasonOption = None,
     wait: WaitOption = False,
 ) -> int:
-    """Run what is missing, failed or partial in a range of periods."""
+    """Run missing, failed or partial units of a range of periods."""
     from .submit import arguments_of
 
     jobs = session.open(tasks=True, creates=True)

@@ -35,7 +35,7 @@ def show_coverage(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="help.coverage-limit")] = 100,
     skip: Annotated[int, typer.Option("--skip", min=0, help="help.coverage-skip")] = 0,
 ) -> None:
-    """Sources by periods, gaps included."""
+    """Show sources by periods, with gaps."""
     jobs = session.open()
     asked = {"zoom": zoom, "first": first, "last": last, "source": source, "entire": True}
     if session.as_json:

@@ -49,7 +49,7 @@ def list_jobs(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="help.limit")] = 50,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="help.list-before")] = None,
 ) -> None:
-    """Jobs, newest first."""
+    """List jobs, newest first."""
     jobs = session.open()
     edge = jobs.queries.job_id(before) if before else None
     text = " ".join(_requoted(word) for word in words or [])
@@ -61,7 +61,7 @@ def list_jobs(
 
 
 def _requoted(word: str) -> str:
-    """The shell has taken the quotation marks away; a word with blanks in it was one value."""
+    """Quote a word with blanks again: the shell has removed its quotation marks."""
     if " " not in word or '"' in word:
         return word
     head, colon, rest = word.partition(":")
@@ -99,7 +99,7 @@ def list_items(
     as_csv: Annotated[bool, typer.Option("--csv", help="help.items-csv")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")] = None,
 ) -> None:
-    """What became of each item of a job."""
+    """List the outcome of each item of a job."""
     from jobtrail.errors import UsageError
 
     if as_csv and session.as_json:
@@ -160,7 +160,7 @@ def show_log(
     job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="help.log-follow")] = False,
 ) -> None:
-    """What a job logged."""
+    """Print the log of a job."""
     jobs = session.open()
     job = jobs.get(job_id)
     if session.as_json and not follow:
@@ -205,7 +205,7 @@ def _print_records(session: Session, part: Log) -> None:
 
 
 def list_tasks(session: Session) -> None:
-    """The tasks that the application knows."""
+    """List the tasks of the application."""
     from rich.text import Text
 
     from jobtrail.cli.rendering.tables import plain_table

@@ -44,7 +44,7 @@ def list_questions(
     remembered: Annotated[bool, typer.Option("--remembered", help="help.questions-remembered")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="help.limit")] = 200,
 ) -> None:
-    """What waits for an answer, the nearest deadline first."""
+    """List questions that wait for an answer, the nearest deadline first."""
     from jobtrail.errors import UsageError
 
     if remembered and job is not None:
@@ -164,7 +164,7 @@ def _print_how_to_answer(session: Session, question: QuestionDetail, now: dateti
 
 
 def deadline_words(question: QuestionDetail, now: datetime) -> str:
-    """Until when the question can be answered, and what happens then."""
+    """Return until when the question can be answered, and what happens then."""
     from jobtrail.cli.rendering.text import deadline, short
 
     if question.expires_at is None:
@@ -181,7 +181,7 @@ def deadline_words(question: QuestionDetail, now: datetime) -> str:
 
 
 def example(question: QuestionDetail) -> str:
-    """An answer of the right form as JSON text: the proposal of a mapping, else defaults, first choices, placeholders."""
+    """Return a valid answer as JSON text: the proposal of a mapping, else defaults, first choices and placeholders."""
     from jobtrail.job.questions.question import UNSET, answer_of, fields_of
 
     if question.mapping is not None:
@@ -223,7 +223,7 @@ def answer(
     reason: ReasonOption = None,
     wait: WaitOption = False,
 ) -> int:
-    """Answer what a job asks; ID may be the question's, too."""
+    """Answer the question of a job. ID may also be that of the question."""
     from jobtrail.commands import answers
 
     jobs = session.open()
@@ -235,7 +235,7 @@ def answer(
 
 
 def _asked(jobs: JobTrail, given: str, name: str | None) -> QuestionRow:
-    """The question of a job, or the one with this id."""
+    """Return the question of a job, or the one with this id."""
     from jobtrail.commands import answers
     from jobtrail.errors import NotFound
     from jobtrail.store import questions
@@ -256,7 +256,7 @@ def _asked(jobs: JobTrail, given: str, name: str | None) -> QuestionRow:
 
 
 def _value(given: str, question: Question) -> Any:
-    """What ``--with`` says: JSON, or as it would be typed where one value is wanted; ``-`` reads standard input."""
+    """Read ``--with``: JSON, or a single value as it would be typed; ``-`` reads standard input."""
     from jobtrail.errors import UsageError
     from jobtrail.job.questions.question import fields_of, read_field
 
@@ -301,7 +301,7 @@ def forget(
     source: Annotated[str | None, typer.Option("--source", help="help.source")] = None,
     question: Annotated[str | None, typer.Option("--question", metavar="NAME", help="help.forget-question")] = None,
 ) -> int:
-    """Let what was remembered for a task and source be asked again."""
+    """Delete remembered answers of a task and source, so that they are asked again."""
     from jobtrail.cli.rendering.text import clean
 
     count = session.open().forget_answers(task, source, question)

@@ -1,4 +1,4 @@
-"""``jobtrail queues``: what waits in each queue, and pausing one."""
+"""``jobtrail queues``: list, pause and resume."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def list_all(session: Session) -> None:
-    """What waits and runs in each queue, and who has paused one."""
+    """Show what waits and runs in each queue, and who paused it."""
     jobs = session.open()
     found = jobs.queries.queues()
     if session.as_json:
@@ -46,12 +46,12 @@ def list_all(session: Session) -> None:
 
 
 def pause(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
-    """Claim nothing from a queue; what runs in it goes on."""
+    """Claim no more jobs from a queue. Running jobs continue."""
     _set(session, name, paused=True, actor=actor, reason=reason)
 
 
 def resume(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
-    """Claim from a queue again."""
+    """Claim jobs from a queue again."""
     _set(session, name, paused=False, actor=actor, reason=reason)
 
 

@@ -46,7 +46,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def list_all(session: Session) -> None:
-    """All schedules, with their next times in their own zones."""
+    """List all schedules with their next times."""
     from jobtrail.cli.rendering.schedule_views import schedule_table
 
     jobs = session.open()
@@ -86,7 +86,7 @@ def _leader(worker: str, known: WorkerLine | None) -> Message:
 
 
 def show(session: Session, name: NameArgument) -> None:
-    """Everything about one schedule."""
+    """Show everything about one schedule."""
     from jobtrail.cli.rendering.schedule_views import show_one
 
     found = session.open().queries.schedule(name)
@@ -97,7 +97,7 @@ def show(session: Session, name: NameArgument) -> None:
 
 
 def next_times(session: Session, name: NameArgument, number: CountOption = 20) -> None:
-    """The next planned times; with --json the schedule with these times."""
+    """List the next planned times. With --json: the schedule with these times."""
     from jobtrail.cli.rendering.schedule_views import local, rule_words
 
     found = session.open().queries.schedule(name, times=number)
@@ -116,7 +116,7 @@ def missed(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="help.schedules-missed-name")] = None,
     number: CountOption = 50,
 ) -> None:
-    """Planned times that did not run, and why."""
+    """List planned times that did not run, and why."""
     from jobtrail.cli.rendering.schedule_views import missed_table
 
     found = session.open().queries.missed(name, limit=number)
@@ -153,7 +153,7 @@ def edit(
     take_code: Annotated[bool, typer.Option("--take-code", help="help.schedules-edit-take-code")] = False,
     **given: Any,
 ) -> None:
-    """Change a schedule."""
+    """Change a schedule. Changes of a declared schedule stay in force after deployments."""
     jobs = session.open()
     if take_code:
         jobs.schedules.take_code(name, actor=actor_or_me(given["actor"]), reason=given["reason"])
@@ -176,7 +176,7 @@ def pause(
     actor: ActorOption = None,
     reason: ReasonOption = None,
 ) -> None:
-    """Run nothing until it is resumed; its times are noted as missed."""
+    """Stop a schedule. Its times are recorded as missed."""
     jobs = session.open()
     end: datetime | None = None if until is None else moment("--until", until, jobs.schedules.get(name).zone)
     jobs.schedules.pause(name, until=end, reason=reason, actor=actor_or_me(actor))
@@ -184,7 +184,7 @@ def pause(
 
 
 def resume(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
-    """Go on with the next planned time."""
+    """Continue with the next planned time."""
     jobs = session.open()
     jobs.schedules.resume(name, actor=actor_or_me(actor), reason=reason)
     _tell(session, jobs, name, tr("cli.goes-on"))
@@ -197,14 +197,14 @@ def run_now(
     reason: ReasonOption = None,
     wait: WaitOption = False,
 ) -> int:
-    """Submit its job now, beside its planned times."""
+    """Submit the job of a schedule now."""
     jobs = session.open(tasks=True)
     job = jobs.schedules.run_now(name, actor=actor_or_me(actor), reason=reason)
     return answer_with(session, jobs, job, tr("cli.submitted"), wait=wait)
 
 
 def remove(session: Session, name: NameArgument, actor: ActorOption = None, reason: ReasonOption = None) -> None:
-    """Remove a schedule that was added at run time, or that no program has any more."""
+    """Remove a schedule that was added at run time, or that no program declares any more."""
     jobs = session.open()
     jobs.schedules.remove(name, actor=actor_or_me(actor), reason=reason)
     if session.as_json:

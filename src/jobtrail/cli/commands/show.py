@@ -49,7 +49,7 @@ def show_job(
     traceback: Annotated[bool, typer.Option("--traceback/--no-traceback", help="help.show-traceback")] = True,
     log_lines: Annotated[int, typer.Option("--log-lines", min=0, help="help.show-log-lines")] = LOG_TAIL,
 ) -> None:
-    """One job: its state, questions, trail, attempts, items, error, log, chain and lineage."""
+    """Show one job: state, questions, timeline, attempts, items, error, log, chain and lineage."""
     jobs = session.open()
     job = jobs.queries.job(job_id)
     if session.as_json:
@@ -203,7 +203,7 @@ def _print_timeline(session: Session, job: JobDetail) -> None:
             Text(f"{line.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim"),
             Text(tr("names.event", name=line.name)),
             Text(*status_text(line.to)) if line.to else Text(),
-            Text(clean(line.actor or "")),
+            Text(clean(tr("names.actor", name=line.actor or ""))),
             Text(short(line.reason, 160), "dim"),
         )
     table.show(session.console)

@@ -105,9 +105,10 @@ def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
 
 
 def arguments_of(option: str, whole: str) -> dict[str, Any]:
-    """All arguments from one JSON object.
+    """Read all arguments from one JSON object.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: if the text is not a JSON object.
     """
     from jobtrail.errors import UsageError
 

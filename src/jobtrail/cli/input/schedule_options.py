@@ -103,7 +103,7 @@ def moment(option: str, text: str, zone: str) -> datetime:
 
 
 def zone_of_rule(tz: str | None) -> str:
-    """Return the zone that was given, as far as it is one."""
+    """Return the name of a zone; without one it is UTC."""
     from jobtrail.schedules.rules.zones import zone_name
 
     return zone_name(tz)

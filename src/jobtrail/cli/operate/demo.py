@@ -33,7 +33,7 @@ def demo(
     host: Annotated[str, typer.Option("--host", help="help.demo-host")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = 8765,
 ) -> int:
-    """See it work: load real data with real jobs, correct it, run again what failed; then look at it in the console."""
+    """Load real data with jobs, correct it, run again what failed, then show it in the console."""
     with use_language("en"):  # of what its workers store and log, and of what the example prints
         code: int = part("demo.run").run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
     return code

@@ -54,7 +54,7 @@ class WorkerSeen:
 
 
 def examine(session: Session) -> int:
-    """Check database, schema, tasks, clock and workers; exit code 1 when something is wrong."""
+    """Check database, schema, tasks, clock and workers. The exit code is 1 if something is wrong."""
     jobs = session.open()
     findings = [*_findings(session, jobs), *_plugins(session, jobs), *_outside(session, jobs)]
     wrong = [finding for finding in findings if finding.state == BAD]
@@ -112,7 +112,7 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
 
 
 def _bloat(jobs: JobTrail, conn: Connection) -> Iterator[Finding]:
-    """What makes every claim slower without an error: a forgotten transaction, a log that cannot be checkpointed."""
+    """Report what makes every claim slower without an error: a forgotten transaction, a log that cannot be checkpointed."""
     from jobtrail.cli.rendering.text import span
     from jobtrail.queries.monitoring import health
 
@@ -145,7 +145,7 @@ def _reach(jobs: JobTrail) -> Finding:
 
 
 def _session(jobs: JobTrail) -> Finding:
-    """How PostgreSQL is reached: directly, or through a pooler."""
+    """Report how PostgreSQL is reached: directly, or through a pooler."""
     if not jobs.store.database.pooled:
         told = tr("database.session-direct")
     elif jobs.settings.notify_url:

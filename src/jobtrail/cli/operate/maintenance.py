@@ -57,7 +57,7 @@ def prune(
     partial: Annotated[float | None, typer.Option("--partial-days", min=0, help="help.prune-partial-days")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="help.prune-dry-run")] = False,
 ) -> None:
-    """Remove jobs that ended long ago, as the settings say; units and unresolved items stay."""
+    """Remove jobs that ended long ago. Units and unresolved items stay."""
     from jobtrail.store import retention
 
     jobs = session.open()

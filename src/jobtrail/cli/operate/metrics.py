@@ -32,7 +32,7 @@ def tell(
     serve: Annotated[bool, typer.Option("--serve", help="help.metrics-serve")] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.metrics-port")] = PORT,
 ) -> None:
-    """Counts and ages for Prometheus: printed once, or served until stopped."""
+    """Print the metrics for Prometheus, or serve them."""
     jobs = session.open()
     jobs.service.make_readable()
     metrics = jobs.metrics()

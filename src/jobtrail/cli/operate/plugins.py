@@ -29,7 +29,7 @@ def list_plugins(
     session: Session,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="help.plugins-name")] = None,
 ) -> None:
-    """The plug-ins, what each brings, and which of them are left out."""
+    """List the plug-ins, their parts, and those that were left out."""
     jobs = session.open(creates=True)
     if name is not None:
         _print_one(session, _named(jobs, name))

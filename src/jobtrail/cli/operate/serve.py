@@ -64,7 +64,7 @@ def serve(
     proxy_role: ProxyRoleOption = None,
     new_token: NewTokenOption = None,
 ) -> int:
-    """Serve console and API, and execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
+    """Serve console and API, and run jobs. SIGTERM or Ctrl-C lets running jobs end; a second one hands them back at once."""
     from jobtrail.api.serving import is_loopback, listen
     from jobtrail.cli.commands.submit import _pair
 
@@ -202,7 +202,7 @@ def token(
     days: Annotated[float | None, typer.Option("--days", help="help.token-days")] = None,
     actor: ActorOption = None,
 ) -> int:
-    """API tokens: create one (it is shown once), list them, revoke them."""
+    """Create, list and revoke API tokens."""
     from jobtrail.errors import UsageError
 
     jobs = session.open(creates=what == "create")

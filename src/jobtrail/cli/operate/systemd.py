@@ -1,4 +1,4 @@
-"""What systemd is told of a worker (``Type=notify``): ready, stopping, and that its loop still turns."""
+"""Notifications to systemd (``Type=notify``): ready, stopping, and the watchdog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 
 
 def tell(word: str) -> bool:
-    """Send one word, ``READY=1`` or the like; False where no systemd listens."""
+    """Send a notification such as ``READY=1``; return False if no systemd listens."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address or not hasattr(socket, "AF_UNIX"):
         return False
@@ -23,7 +23,7 @@ def tell(word: str) -> bool:
 
 
 def watchdog_interval() -> float | None:
-    """Half of the time after which systemd gives up on us, in seconds; None where it does not watch."""
+    """Return half of the watchdog time in seconds; None if systemd does not watch this process."""
     microseconds = os.environ.get("WATCHDOG_USEC", "")
     mine = os.environ.get("WATCHDOG_PID")
     if not microseconds.isdecimal() or (mine is not None and mine != str(os.getpid())):
@@ -32,7 +32,7 @@ def watchdog_interval() -> float | None:
 
 
 async def keep_watchdog_quiet() -> None:
-    """From the event loop itself: a loop that does not turn is what the watchdog is to notice."""
+    """Notify the watchdog from the event loop, so that it notices a blocked loop."""
     interval = watchdog_interval()
     while interval is not None:
         tell("WATCHDOG=1")

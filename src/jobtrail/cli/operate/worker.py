@@ -1,4 +1,4 @@
-"""``jobtrail worker``: execute jobs in this process until it is told to stop."""
+"""``jobtrail worker``: runs jobs in this process until a signal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def work(
         typer.Option("--metrics-port", min=0, max=65_535, help="help.worker-metrics-port"),
     ] = None,
 ) -> int:
-    """Execute jobs. SIGTERM or Ctrl-C drains, a second one hands back at once."""
+    """Run jobs. SIGTERM or Ctrl-C lets running jobs end; a second one hands them back at once."""
     from jobtrail.worker.session import speed_up_switches
 
     named = _queues(queues, concurrency)

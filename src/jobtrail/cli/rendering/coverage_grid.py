@@ -38,14 +38,14 @@ _Place = tuple[str, str]  # line and column of a calendar
 
 
 def _place(period: str) -> _Place:
-    """Line and column of a period, by how it is written; the zone behind it is left out."""
+    """Line and column of a period, from its text; the zone is left out."""
     text = period.partition("[")[0]
     found = next((match for form in _FORMS if (match := form.fullmatch(text))), None)
     return (found["line"], found["place"]) if found else ("", text)
 
 
 def print_grid(session: Session, grid: CoverageGrid) -> None:
-    """Print the sources of one page of coverage; the periods without a line of their own are the columns."""
+    """Print the sources of one page of coverage; periods are the columns."""
     if not grid.rows:
         return
     places = [_place(column.period) for column in grid.columns]

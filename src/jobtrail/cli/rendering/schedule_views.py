@@ -187,6 +187,6 @@ def _show_trail(session: Session, found: ScheduleDetail) -> None:
     for event in found.trail[:EVENTS_SHOWN][::-1]:
         table.add_row(
             Text(local(event.at, found.zone)), Text(tr("names.event", name=event.name)),
-            Text(short(event.actor, 30)), Text(short(event.reason, 100)),
+            Text(short(tr("names.actor", name=event.actor or ""), 30)), Text(short(event.reason, 100)),
         )  # fmt: skip
     table.show(session.console)

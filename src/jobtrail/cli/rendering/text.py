@@ -45,11 +45,6 @@ def tail(job_id: str | None) -> str:
     return job_id[-TAIL:] if job_id else ""
 
 
-def iso(moment: datetime | None) -> str | None:
-    """A time in UTC for programs."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment is not None else None
-
-
 def moment(value: datetime | None, now: datetime) -> str:
     """A time in UTC for people; without the date if it is today."""
     if value is None:

@@ -56,6 +56,7 @@ missed =
        *[other] { $name }
     }
 origin = { $name }
+actor = { $name }
 part =
     { $name ->
         [tasks] { $count ->

@@ -121,6 +121,14 @@ origin =
         [celery] Celery beat
        *[other] { $name }
     }
+actor =
+    { $name ->
+        [worker] исполнитель
+        [upkeep] надзор
+        [scheduler] планировщик
+        [program] программа
+       *[other] { $name }
+    }
 part =
     { $name ->
         [tasks] { $count ->
