@@ -79,7 +79,7 @@ def test_missed_times_are_told_with_their_reason(app_jobs, client, clock):
     slots = client.get("/api/missed").json()["slots"]
     told = [(slot["schedule"], slot["planned"]["local"], slot["state"], slot["reason"]) for slot in slots]
     assert told == [
-        ("nightly", "2026-03-30T03:00:00+02:00", "missed", "down"), ("nightly", "2026-03-29T03:00:00+02:00", "missed", "too late"),
+        ("nightly", "2026-03-30T03:00:00+02:00", "missed", "no scheduler was running"), ("nightly", "2026-03-29T03:00:00+02:00", "missed", "too late"),
     ]  # fmt: skip
     assert [slot["planned"] for slot in one(client)["slots"]] == [slot["planned"] for slot in slots]
     problem(client.get("/api/missed?since=2026-03-28T12:00:00"), 422)

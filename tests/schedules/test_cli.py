@@ -107,8 +107,8 @@ def test_missed_times_are_listed_with_their_reason(jt, past):
     assert len(lines) == 2
     assert "2026-03-29 01:30 +01:00" in told
     assert "2026-03-29 03:30 +02:00" in told
-    assert all("down" in line for line in lines)
-    assert [one["reason"] for one in json.loads(jt("schedules", "missed", "nightly", "--json"))["slots"]] == ["down"] * 2
+    assert all("no scheduler was running" in line for line in lines)
+    assert [one["reason"] for one in json.loads(jt("schedules", "missed", "nightly", "--json"))["slots"]] == ["no scheduler was running"] * 2
     assert "nothing was missed" in jt("schedules", "missed", "report")
 
 
@@ -162,7 +162,7 @@ def test_what_is_edited_of_a_declared_one_is_shown_and_can_be_let_go(jt):
 def test_run_now_submits_a_job(jt):
     job = json.loads(jt("schedules", "run-now", "report", "--actor", "person:eva", "--json"))["job"]
     assert (job["task"], job["status"]) == ("work", "pending")
-    assert "goes on" in jt("schedules", "run-now", "report", code=1)
+    assert "is active" in jt("schedules", "run-now", "report", code=1)
 
 
 @pytest.mark.parametrize(

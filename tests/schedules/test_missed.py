@@ -8,6 +8,7 @@ import pytest
 from ticking import NOON, Ticking, at, minutes
 
 from jobtrail.errors import InvalidSchedule
+from jobtrail.messages import use_language
 
 DOWN = minutes("12:20", "15:10", 10)  # times that pass between a turn at 12:10 and one at 15:15
 
@@ -27,7 +28,7 @@ def three_hours_down(ticking, **options):
 
 def test_one_run_makes_up_for_three_hours_and_the_rest_are_rows(ticking):
     three_hours_down(ticking)
-    assert ticking.told() == [("12:10", "ran"), *[(time, "down") for time in DOWN[:-1]], ("15:10", "ran")]
+    assert ticking.told() == [("12:10", "ran"), *[(time, "no scheduler was running") for time in DOWN[:-1]], ("15:10", "ran")]
 
 
 def test_all_are_made_up_for_one_after_the_other(ticking):
@@ -44,7 +45,7 @@ def test_all_at_once_where_runs_may_overlap(ticking):
 
 def test_none_is_made_up_for(ticking):
     three_hours_down(ticking, catch_up="skip")
-    assert ticking.told() == [("12:10", "ran"), *[(time, "down") for time in DOWN]]
+    assert ticking.told() == [("12:10", "ran"), *[(time, "no scheduler was running") for time in DOWN]]
     ticking.turn("15:20")
     assert ticking.ran() == ["12:10", "15:20"]
 
@@ -71,7 +72,7 @@ def test_an_outage_of_a_year_is_told_in_few_rows(ticking):
     rows = ticking.jobs.schedules.slots("s", limit=10_000)
     summed = [row for row in rows if row.through is not None]
     assert len(rows) < 3000
-    assert {row.reason for row in rows if row.state == "missed"} == {"too late", "down"}
+    assert {row.reason for row in rows if row.state == "missed"} == {"too late", "no scheduler was running"}
     assert summed[-1].planned_at == at("12:02")
     assert ticking.get().next_at == NOON + timedelta(days=365, minutes=1)
 
@@ -98,11 +99,11 @@ def test_c62_a_run_within_its_grace_is_in_time(ticking, grace, made_up):
     """Six minutes late, of a schedule that makes up for nothing."""
     ticking.declare("0 13 * * *", catch_up="skip", grace=grace)
     ticking.turn("13:06")
-    assert ticking.told() == [("13:00", "ran" if made_up else "down")]
+    assert ticking.told() == [("13:00", "ran" if made_up else "no scheduler was running")]
 
 
 def test_c62_no_grace_at_all_is_refused(ticking):
-    with pytest.raises(InvalidSchedule, match="grace is a number of seconds from 1 on"):
+    with pytest.raises(InvalidSchedule, match="grace must be a number of seconds, at least 1"):
         ticking.declare("0 13 * * *", grace=0)
 
 
@@ -129,12 +130,12 @@ def test_c62_a_single_time_that_passed_runs_or_is_told(ticking):
     ticking.jobs.schedules.sync()
     ticking.turn("14:00")
     assert ticking.told("made up") == [("13:00", "ran")]
-    assert ticking.told("let go") == [("13:00", "down")]
+    assert ticking.told("let go") == [("13:00", "no scheduler was running")]
     assert {ticking.get(name).state for name in ("made up", "let go")} == {"finished"}
 
 
 def test_c62_unknown_options_are_refused(ticking):
-    with pytest.raises(InvalidSchedule, match="a schedule has no 'misfire_grace_time'; it has: tz, name, rule"):
+    with pytest.raises(InvalidSchedule, match="a schedule has no option 'misfire_grace_time'; the options are: tz, name, rule"):
         ticking.declare("0 13 * * *", misfire_grace_time=5)
 
 
@@ -143,3 +144,19 @@ def test_a_job_knows_its_planned_time_however_late_it_runs(ticking):
     ticking.turn("13:34")
     assert ticking.slots_seen == [at("13:30")]
     assert ticking.slots_seen[0].tzinfo is not None
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_times_that_were_missed_on_purpose_need_nobody(ticking, language):
+    """The reason of a slot is read in the reader's language, and tells the two apart in each."""
+    ticking.declare("*/10 * * * *", name="down")
+    ticking.declare("*/10 * * * *", name="paused")
+    ticking.turn("12:10:01")
+    ticking.jobs.schedules.pause("paused")
+    ticking.turn("12:45")
+    with use_language(language):
+        reasons = {slot.reason for slot in ticking.jobs.schedules.slots("paused") if slot.state == "missed"}
+        assert reasons == {"paused" if language == "en" else "пауза"}
+        needs = [one for one in ticking.jobs.queries.attention().needs if one.kind == "missed"]
+    assert [(one.schedule, one.count) for one in needs] == [("down", 2)]
+    assert needs[0].text == ("no scheduler was running" if language == "en" else "планировщик не работал")

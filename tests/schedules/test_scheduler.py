@@ -98,7 +98,7 @@ def test_c11_a_run_longer_than_its_interval_is_alone_and_the_skipped_times_name_
         ticking.turn(f"12:00:{second}", run=False)
         drain_only(ticking, "other")
     skipped = [slot for slot in ticking.jobs.schedules.slots("s") if slot.state == "missed"]
-    assert [slot.reason for slot in skipped] == ["overlap"] * 3
+    assert [slot.reason for slot in skipped] == ["the previous run was active"] * 3
     assert {slot.job_id for slot in skipped} == {held}
     assert len(ticking.ran("other")) == 4
     drain(ticking.jobs)
@@ -130,7 +130,7 @@ def test_queue_holds_one_time_back_until_the_run_before_has_ended(ticking):
     drain(ticking.jobs)
     ticking.turn("12:00:41", run=False)
     assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.state == "submitted"] == [20, 10]
-    assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.reason == "overlap"] == [40, 30]
+    assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.reason == "the previous run was active"] == [40, 30]
 
 
 def test_cancel_running_ends_the_run_before_and_then_runs(ticking):
@@ -193,10 +193,10 @@ def test_c29_a_period_that_somebody_runs_now_is_not_run_beside(ticking):
     by_hand = ticking.work.using(source="a", period="2026-03-02T12").enqueue()
     ticking.turn("13:00:01", run=False)
     (slot,) = ticking.jobs.schedules.slots("s")
-    assert (slot.state, slot.reason, slot.job_id) == ("missed", "overlap", by_hand.id)
+    assert (slot.state, slot.reason, slot.job_id) == ("missed", "the previous run was active", by_hand.id)
     drain(ticking.jobs)
     ticking.turn("14:00:01")
-    assert ticking.told() == [("13:00", "overlap"), ("14:00", "ran")]
+    assert ticking.told() == [("13:00", "the previous run was active"), ("14:00", "ran")]
 
 
 # -- pauses, failures, ends ----------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_a_pause_while_nobody_schedules_is_told_apart_from_being_down(ticking):
     ticking.jobs.schedules.resume("s")
     ticking.turn("12:50:01")
     assert ticking.told() == [
-        ("12:10", "down"), ("12:20", "down"), ("12:30", "paused"), ("12:40", "paused"), ("12:50", "ran"),
+        ("12:10", "no scheduler was running"), ("12:20", "no scheduler was running"), ("12:30", "paused"), ("12:40", "paused"), ("12:50", "ran"),
     ]  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_what_came_before_a_pause_and_was_not_run_does_not_run_in_it(ticking):
     ticking.clock.set(at("12:15"))
     ticking.jobs.schedules.pause("s")
     ticking.turn("12:16")
-    assert ticking.told() == [("12:10", "down")]
+    assert ticking.told() == [("12:10", "no scheduler was running")]
     assert ticking.slots_seen == []
 
 
@@ -514,6 +514,6 @@ def test_run_now_makes_a_job_beside_the_planned_times(ticking):
 def test_run_now_is_refused_while_the_run_before_goes_on(ticking):
     ticking.declare("*/10 * * * *")
     ticking.turn("12:10:01", run=False)
-    with pytest.raises(AlreadyActive, match="the run before of the schedule 's' goes on") as told:
+    with pytest.raises(AlreadyActive, match="the previous run of the schedule 's' is active") as told:
         ticking.jobs.schedules.run_now("s")
     assert told.value.job_id == ticking.get().row.last_job

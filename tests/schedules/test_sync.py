@@ -192,7 +192,7 @@ def test_a_person_s_own_schedule_is_left_alone_by_deploys(make_jobs, ticking):
 
 def test_a_declared_one_cannot_be_removed_and_a_retired_one_can(make_jobs, ticking):
     ticking.declare("0 3 * * *")
-    with pytest.raises(Conflict, match="is declared by the program .code.: remove it there, or pause it"):
+    with pytest.raises(Conflict, match="is declared by the program .code.; remove it there, or pause it"):
         ticking.jobs.schedules.remove("s")
     identity = ticking.get().id
     deploy(make_jobs, ticking)
@@ -226,11 +226,11 @@ def test_schedules_from_a_table_of_settings(ticking):
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ({"task": "work"}, "entry 2 of the table of schedules: it needs 'task' and 'rule'"),
+        ({"task": "work"}, "entry 2 of the table of schedules: an entry needs 'task' and 'rule'"),
         ({"task": "nope", "rule": "0 3 * * *"}, "entry 2 of the table of schedules: no task is called 'nope'"),
         ({"task": "work", "rule": "0 3 * *"}, "entry 2 of the table of schedules: the cron text .* has 4 fields"),
         ({"task": "work", "rule": "0 3 * * *", "args": {"x": 1}}, "entry 2 .*: work.* has no argument 'x'"),
-        ("nothing", "entry 2 of the table of schedules: it needs 'task' and 'rule'"),
+        ("nothing", "entry 2 of the table of schedules: an entry needs 'task' and 'rule'"),
     ],
 )
 def test_a_wrong_entry_of_a_table_is_named_and_none_is_taken(ticking, entry, sentence):
@@ -279,12 +279,12 @@ def test_a_beat_entry_whose_task_is_not_there_is_named(ticking):
         ("0 3 * * *", {"args": {"number": object()}}, InvalidArguments, r"\$.number"),
         ("0 3 * * *", {"catch_up": "twice"}, InvalidOption, "catch_up must be one of one, all, skip"),
         ("0 3 * * *", {"overlap": "both"}, InvalidOption, "overlap must be one of skip, queue, cancel_running, allow"),
-        ("0 3 * * *", {"window": 0}, InvalidSchedule, "window is a number of seconds from 1 on"),
-        ("0 3 * * *", {"jitter": -1}, InvalidSchedule, "jitter is a number of seconds from 0 on"),
-        ("0 3 * * *", {"max_runs": 0}, InvalidSchedule, "max_runs is a whole number from 1 on"),
-        ("0 3 * * *", {"pause_after_failures": 1.5}, InvalidSchedule, "pause_after_failures is a whole number"),
-        ("0 3 * * *", {"ends_at": "tomorrow"}, InvalidSchedule, "ends_at is a datetime with a zone"),
-        ("0 3 * * *", {"period": "last month"}, InvalidSchedule, "the period of a schedule is a rule"),
+        ("0 3 * * *", {"window": 0}, InvalidSchedule, "window must be a number of seconds, at least 1"),
+        ("0 3 * * *", {"jitter": -1}, InvalidSchedule, "jitter must be a number of seconds, at least 0"),
+        ("0 3 * * *", {"max_runs": 0}, InvalidSchedule, "max_runs must be a whole number, at least 1"),
+        ("0 3 * * *", {"pause_after_failures": 1.5}, InvalidSchedule, "pause_after_failures must be a whole number"),
+        ("0 3 * * *", {"ends_at": "tomorrow"}, InvalidSchedule, "ends_at must be a datetime with a time zone"),
+        ("0 3 * * *", {"period": "last month"}, InvalidSchedule, "the period of a schedule must be a rule"),
         ("0 3 * * *", {"priority": 12}, InvalidOption, "priority must be a whole number from 0"),
         ("0 3 * * *", {"if_done": "raise"}, InvalidOption, "if_done must be one of run, skip"),
         ("0 3 * * *", {"name": ""}, InvalidOption, "the name of a schedule must be a printable text"),
@@ -304,7 +304,7 @@ def test_wrong_input_is_refused_where_it_is_declared(tmp_path, rule, options, er
 def test_two_schedules_of_one_name_are_refused(tmp_path):
     jobs = JobTrail(f"sqlite:///{tmp_path}/none.db")
     task = jobs.schedule("0 3 * * *")(jobs.task(name="work")(_work))
-    with pytest.raises(InvalidSchedule, match="two schedules are called 'work': give one of them another name="):
+    with pytest.raises(InvalidSchedule, match="two schedules are called 'work'; give one of them another name"):
         jobs.schedule("0 4 * * *")(task)
 
 
@@ -319,11 +319,11 @@ def test_what_is_added_at_run_time_is_checked_too(ticking):
         schedules.add("n", "work", "0 4 * * *")
     with pytest.raises(InvalidArguments):
         schedules.edit("n", args={"x": 1})
-    with pytest.raises(InvalidSchedule, match="a schedule has no 'graze'"):
+    with pytest.raises(InvalidSchedule, match="a schedule has no option 'graze'"):
         schedules.edit("n", graze=5)
     with pytest.raises(InvalidSchedule, match="nothing to edit"):
         schedules.edit("n")
-    with pytest.raises(InvalidSchedule, match="until= is a datetime with a zone, later than now"):
+    with pytest.raises(InvalidSchedule, match="until must be a datetime with a time zone, later than now"):
         schedules.pause("n", until=NOON - timedelta(hours=1))
     with pytest.raises(InvalidSchedule, match="before the year 3000"):
         schedules.pause("n", until=datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=12))))
@@ -336,7 +336,7 @@ def test_what_is_added_at_run_time_is_checked_too(ticking):
 
 def test_a_declared_one_that_no_worker_has_stored_says_so(ticking):
     ticking.jobs.schedule("0 3 * * *", name="later")(ticking.work)
-    with pytest.raises(NotFound, match="'later' is declared and not stored yet: that happens when a worker starts"):
+    with pytest.raises(NotFound, match="'later' is declared but not stored yet; a starting worker stores it"):
         ticking.jobs.schedules.get("later")
     assert ticking.jobs.schedules.declared_only() == ["later"]
 

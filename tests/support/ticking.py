@@ -63,7 +63,7 @@ class Ticking:
         return self.jobs.schedules.get(name)
 
     def told(self, name: str = "s") -> list[tuple[str, str]]:
-        """(time, what became of it), oldest first: ("12:10", "ran"), ("12:20", "down")."""
+        """(time, what became of it), oldest first: ("12:10", "ran"), ("12:20", "paused")."""
         found = sorted(self.jobs.schedules.slots(name, limit=5000), key=lambda slot: slot.planned_at)
         return [(f"{slot.planned_at:%H:%M}", "ran" if slot.state == "submitted" else slot.reason) for slot in found]
 

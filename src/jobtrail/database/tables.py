@@ -203,7 +203,7 @@ progress = Table(
     Column("percent", Float),
     Column("done", Integer),
     Column("total", Integer),
-    Column("message", FreeText),
+    Column("message", Sentence),
     Column("metadata", Text),
     Column("last_heartbeat_at", Moment, nullable=False),
 )

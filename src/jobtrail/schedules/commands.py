@@ -55,19 +55,20 @@ class ScheduleCommands:
         """Add a schedule at run time.
 
         Args:
-            name: of the schedule.
-            task: the task, or its name.
-            rule: as for ``@jobs.schedule``.
-            tz: zone of the rule, by default UTC.
-            actor: who adds it.
-            reason: why, for the event.
-            options: as for ``@jobs.schedule``.
+            name: Name of the schedule.
+            task: The task, or its name.
+            rule: Time rule, as for ``@jobs.schedule``.
+            tz: Time zone of the rule; default: UTC.
+            actor: Who adds it, for the trail.
+            reason: Reason for the trail.
+            options: As for ``@jobs.schedule``.
 
         Raises:
-            InvalidSchedule: if an option is not valid, or the schedule would never run.
-            InvalidArguments: if the task does not take the arguments.
-            UnknownTask: if there is no such task.
-            Conflict: if the name is taken.
+            InvalidSchedule: If an option is not valid, or the schedule would never run.
+            InvalidArguments: If the task does not take the arguments.
+            UnknownTask: If there is no such task.
+            Conflict: If the name is taken.
+
         """
         known = task.task if isinstance(task, BoundTask) else self._service.tasks.get(task)
         one = self._declarations.checked(known, name, declared(rule, tz, **options), PERSON)
@@ -86,25 +87,23 @@ class ScheduleCommands:
         """Change options of a schedule. Edits of a declared schedule are kept through deploys and shown as drift.
 
         Raises:
-            NotFound: if there is no such schedule.
-            InvalidSchedule, InvalidArguments: if the changed schedule is not valid.
+            NotFound: If there is no such schedule.
+            InvalidSchedule, InvalidArguments: If the changed schedule is not valid.
         """
         given = dict(options)
         if tz is not None and rule is None:
-            message = "tz= is the zone of a rule: give rule= with it"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("schedules.tz-without-rule"))
         if rule is not None:
             given["rule"] = declared(rule, tz).rule
         if not given:
-            message = "nothing to edit was given"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("schedules.nothing-to-edit"))
         self._change(name, partial(self._edited, json_of(given), actor, reason), "schedule_edited", actor, reason)
 
     def take_code(self, name: str, *, actor: str = "program", reason: str | None = None) -> None:
         """Drop all edits, so that the schedule is as declared again.
 
         Raises:
-            NotFound: if there is no such schedule.
+            NotFound: If there is no such schedule.
         """
         self._change(name, self._as_declared, "schedule_as_declared", actor, reason)
 
@@ -114,20 +113,20 @@ class ScheduleCommands:
         """Pause a schedule until `resume`, or until a moment. Planned times in the pause are missed and not caught up.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if the schedule is retired or finished.
-            InvalidSchedule: if ``until`` has no zone or is in the past.
+            NotFound: If there is no such schedule.
+            Conflict: If the schedule is retired or finished.
+            InvalidSchedule: If ``until`` has no time zone or is in the past.
         """
         now = self._service.store.now()
         if until is not None and ((moment := in_our_time(until)) is None or moment <= now):
-            message = f"until= is a datetime with a zone, later than now and before the year 3000; {str(until)[:60]!r} is none"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("schedules.bad-until", value=repr(str(until)[:60])))
         values = {
             "state": schedules.PAUSED, "paused_by": actor, "paused_reason": reason, "paused_at": now, "paused_until": until,
         }  # fmt: skip
 
         def paused(row: ScheduleRow, _now: datetime) -> dict[str, Any]:
-            _only(row, row.state in CHANGEABLE, "be paused")
+            if row.state not in CHANGEABLE:
+                raise Conflict(Message("schedules.cannot-pause", name=row.name, state=row.state))
             return {**values, "paused_at": row.paused_at} if row.state == schedules.PAUSED else values
 
         self._change(name, paused, "schedule_paused", actor, reason)
@@ -136,12 +135,13 @@ class ScheduleCommands:
         """Resume a paused schedule at its next planned time.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if it is not paused.
+            NotFound: If there is no such schedule.
+            Conflict: If it is not paused.
         """
 
         def resumed(row: ScheduleRow, now: datetime) -> dict[str, Any]:
-            _only(row, row.state == schedules.PAUSED, "be resumed")
+            if row.state != schedules.PAUSED:
+                raise Conflict(Message("schedules.cannot-resume", name=row.name, state=row.state))
             return {
                 "state": schedules.ACTIVE, "paused_by": None, "paused_reason": None, "paused_until": now,
                 "failures_in_row": 0, "due_at": row.due_at or row.next_at,
@@ -153,8 +153,8 @@ class ScheduleCommands:
         """Remove a schedule and its slots; its jobs and events stay.
 
         Raises:
-            NotFound: if there is no such schedule.
-            Conflict: if the program declares it: the next worker would store it again.
+            NotFound: If there is no such schedule.
+            Conflict: If the program declares it: the next worker would store it again.
         """
         self._service.make_ready()
         self._service.store.write(partial(self._remove, name, actor, reason))
@@ -163,8 +163,8 @@ class ScheduleCommands:
         """Submit a job now, in addition to the planned times. This moment is the job's slot and decides its period.
 
         Raises:
-            NotFound: if there is no such schedule.
-            AlreadyActive: if the last job is active and ``overlap`` is not "allow".
+            NotFound: If there is no such schedule.
+            AlreadyActive: If the last job is active and ``overlap`` is not "allow".
         """
         self._service.make_ready()
         with self._service.store.read() as conn:
@@ -201,8 +201,7 @@ class ScheduleCommands:
         for _ in range(TRIES):
             if self._service.store.write(operation):
                 return
-        message = f"the schedule '{name}' is being changed by others; look at it again"
-        raise Conflict(message)
+        raise Conflict(Message("schedules.just-changed", name=name))
 
     def _write_change(
         self, name: str, changed: Callable[[ScheduleRow, datetime], Mapping[str, Any]], event: str, actor: str,
@@ -262,11 +261,9 @@ class ScheduleCommands:
     def _remove(self, name: str, actor: str, reason: str | None, conn: Connection) -> None:
         row = self._existing(conn, name)
         if row.origin != PERSON and row.state in CHANGEABLE and row.unknown_since is None:
-            message = f"the schedule '{name}' is declared by the program ({row.origin}): remove it there, or pause it"
-            raise Conflict(message)
+            raise Conflict(Message("schedules.declared-by-program", name=name, origin=row.origin))
         if not schedules.remove(conn, row):
-            message = f"the schedule '{name}' has changed just now; look at it again"
-            raise Conflict(message)
+            raise Conflict(Message("schedules.just-changed", name=name))
         schedules.remove_slots(conn, row.id)
         self._append_event(
             conn, row, "schedule_removed", actor, reason, definition=shown(row.definition, self._marked(row))
@@ -279,14 +276,15 @@ class ScheduleCommands:
         states = schedules.states_of_jobs(conn, [row.last_job] if row.last_job else [])
         goes_on = states.get(row.last_job or "", "completed") not in schedules.ENDED
         if goes_on and definition.overlap != "allow":
-            return AlreadyActive(f"the run before of the schedule '{name}' goes on: {row.last_job}", row.last_job)
+            return AlreadyActive(Message("schedules.previous-active", name=name, job=row.last_job), row.last_job)
         moment = now
         while schedules.taken_slots(conn, [(row.id, moment)]):
             moment += _TICK
         prepared = for_slot(template, moment)
         answer = self._service.store.submit_on(conn, prepared.new, prepared.rules)
         if answer.created:
-            schedules.put_slot(conn, Slot(row.id, moment, SUBMITTED, f"run now by {actor}", answer.id, None, now))
+            reason = Message("schedules.slot-run-now", actor=actor).stored
+            schedules.put_slot(conn, Slot(row.id, moment, SUBMITTED, reason, answer.id, None, now))
             schedules.change(conn, row, now, {"last_job": answer.id, "last_outcome": None})
         return answer
 
@@ -303,15 +301,14 @@ def _unmasked(changes: Mapping[str, Any], before: ScheduleDefinition) -> Mapping
     """Replace masked arguments by the values they had.
 
     Raises:
-        InvalidArguments: if a mask stands where there was no value.
+        InvalidArguments: If a mask replaces nothing.
     """
     if "args" not in changes:
         return changes
     args = restored(dict(changes["args"]), dict(before.args))
     place = left_masked(args, dict(before.args))
     if place is not None:
-        message = f"{place} is masked: say what it is"
-        raise InvalidArguments(message, place)
+        raise InvalidArguments(Message("schedules.masked", place=place), place)
     return {**changes, "args": args}
 
 
@@ -330,11 +327,5 @@ def _event_detail(values: Mapping[str, Any], marked: frozenset[str]) -> dict[str
 def not_there(name: str, declarations: Declarations) -> NotFound:
     """Return the error for a name that no stored schedule has."""
     if name in declarations:
-        return NotFound(f"the schedule '{name}' is declared and not stored yet: that happens when a worker starts")
+        return NotFound(Message("schedules.not-stored-yet", name=name))
     return NotFound(Message("schedules.no-schedule", name=name))
-
-
-def _only(row: ScheduleRow, able: bool, what: str) -> None:
-    if not able:
-        message = f"the schedule '{row.name}' is {row.state} and cannot {what}"
-        raise Conflict(message)

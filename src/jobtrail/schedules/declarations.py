@@ -1,4 +1,4 @@
-"""DeclaredSchedule schedules: from code, from settings, from a Celery beat schedule and from plug-ins."""
+"""Declared schedules: from code, from settings, from a Celery beat schedule and from plug-ins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidSchedule, JobTrailError
 from jobtrail.job.task import name_option
+from jobtrail.messages import Message
 
 from .definition import ScheduleDefinition, check_for, declared
 from .rules.celery_beat import read_beat_schedule
@@ -45,7 +46,7 @@ class Declarations:
         """Declare a schedule, as ``@jobs.schedule`` does.
 
         Raises:
-            InvalidSchedule, InvalidOption, InvalidArguments: if rule, options or arguments are not valid.
+            InvalidSchedule, InvalidOption, InvalidArguments: If the rule, an option or the arguments are not valid.
         """
         self._keep(self.checked(task.task, name, declared(rule, tz, **options), CODE))
 
@@ -53,7 +54,7 @@ class Declarations:
         """Declare schedules from settings. Each entry maps ``task``, ``rule`` and options of ``@jobs.schedule``.
 
         Raises:
-            InvalidSchedule: if an entry is not valid, naming it; then none is declared.
+            InvalidSchedule: If an entry is not valid; the message names it, and none is declared.
 
         Example:
             ``jobs.schedules.from_table([{"task": "report", "rule": "every 30 minutes"}])``
@@ -69,16 +70,16 @@ class Declarations:
         """Declare the entries of a Celery beat schedule.
 
         Args:
-            beat_schedule: ``CELERY_BEAT_SCHEDULE`` as it is.
-            tz: its ``CELERY_TIMEZONE``.
-            tasks: ``{"celery's name": "jobtrail's name"}`` for tasks that are found neither by their full name nor by
-                its last part.
-            most_urgent: the priority that the broker took first; 0 for Redis.
+            beat_schedule: Value of ``CELERY_BEAT_SCHEDULE``.
+            tz: Value of ``CELERY_TIMEZONE``; default: UTC.
+            tasks: Celery's task names to names of this application, where neither the full name nor its last part is
+                a task.
+            most_urgent: The priority that the broker took first; 0 for Redis.
 
         ``expires`` becomes the grace of a schedule that does not catch up.
 
         Raises:
-            InvalidSchedule: if an entry cannot be converted, naming it; then none is declared.
+            InvalidSchedule: If an entry cannot be converted; the message names it, and none is declared.
         """
         found = read_beat_schedule(beat_schedule, tz, most_urgent=most_urgent)
         checked = [self._from_beat(entry, tasks or {}) for entry in found if entry.enabled]
@@ -89,27 +90,26 @@ class Declarations:
         """Return a schedule whose name and arguments are checked against its task.
 
         Raises:
-            InvalidOption, InvalidArguments, TooLarge: if name or arguments are not valid.
+            InvalidOption, InvalidArguments, TooLarge: If the name or the arguments are not valid.
         """
-        named = name_option("the name of a schedule", task.name if name is None else name)
+        named = name_option(Message("schedules.schedule-name"), task.name if name is None else name)
         checked = check_for(definition, task, self._service.settings.argument_limit)
         return DeclaredSchedule(named, task.name, checked, origin, task.secret)
 
     def _keep(self, one: DeclaredSchedule) -> None:
         if one.name in self._declared:
-            message = f"two schedules are called '{one.name}': give one of them another name="
-            raise InvalidSchedule(message)
+            raise _name_taken(one.name)
         self._declared[one.name] = one
 
     def _from_entry(self, place: int, entry: Mapping[str, Any]) -> DeclaredSchedule:
         try:
             if not isinstance(entry, Mapping) or "task" not in entry or "rule" not in entry:
-                raise InvalidSchedule("it needs 'task' and 'rule'")
+                raise InvalidSchedule(Message("schedules.entry-incomplete"))
             rest = {key: value for key, value in entry.items() if key not in {"task", "rule", "name", "tz"}}
             definition = declared(entry["rule"], entry.get("tz"), **rest)
             return self.checked(self._service.tasks.get(entry["task"]), entry.get("name"), definition, SETTINGS)
         except JobTrailError as error:
-            raise _in_entry(error, f"entry {place} of the table of schedules") from error
+            raise InvalidSchedule(Message("schedules.in-table-entry", number=place, error=error)) from error
 
     def _from_beat(self, entry: BeatEntry, names: Mapping[str, str]) -> DeclaredSchedule:
         task = self._service.tasks.find(names.get(entry.task, entry.task))
@@ -122,7 +122,7 @@ class Declarations:
             definition = declared(entry.rule, args=args, overlap="allow", **rest, **late)
             return self.checked(task, entry.name, definition, CELERY)
         except JobTrailError as error:
-            raise _in_entry(error, f"the entry '{entry.name}' of the beat schedule") from error
+            raise InvalidSchedule(Message("schedules.in-beat-entry", name=entry.name, error=error)) from error
 
     def _from_plugins(self) -> Iterable[DeclaredSchedule]:
         """Yield the schedules of plug-ins. An invalid one is logged and left out, so that the program's own still run."""
@@ -134,13 +134,12 @@ class Declarations:
                 task = self._service.tasks.get(task_name)
                 found = self.checked(task, name, declared(rule, tz, **given), f"plugin:{plugin}")
                 if found.name in names:
-                    message = f"there is another one called '{found.name}'"
-                    raise InvalidSchedule(message)
+                    raise _name_taken(found.name)
                 names.add(found.name)
                 yield found
             except JobTrailError as error:
                 _log.warning("a schedule of the plug-in '%s' is left out: %s", plugin, error)
 
 
-def _in_entry(error: JobTrailError, where: str) -> InvalidSchedule:
-    return InvalidSchedule(f"{where}: {error}")
+def _name_taken(name: str) -> InvalidSchedule:
+    return InvalidSchedule(Message("schedules.two-of-one-name", name=name))

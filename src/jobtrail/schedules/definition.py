@@ -12,6 +12,7 @@ from jobtrail.errors import InvalidPeriod, InvalidSchedule
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.period import in_our_time, periods_from_rule
 from jobtrail.job.task import choice_option, labels_option, name_option, priority_option
+from jobtrail.messages import Message
 
 from .rules.rules import Rule, parse_rule
 
@@ -31,27 +32,28 @@ class ScheduleDefinition:
     """A schedule as declared, or with the edits of a person.
 
     Args:
-        rule: when it runs.
-        args: the task's arguments by name.
-        source: of the job.
-        period: a rule such as "previous month"; the planned time decides which period that is.
-        labels: of the job.
-        queue: of the job; None for the task's own.
-        priority: of the job; None for the task's own.
-        catch_up: of the planned times that are late by more than ``grace`` and at most ``window``: "one" runs, "all"
-            run, or "skip".
-        window: seconds; older times are not caught up.
-        grace: seconds of lateness that still count as on time; None for any lateness within the window.
-        overlap: what happens at a planned time while the last job is active: "skip", "queue", "cancel_running", "allow".
-        jitter: seconds; each run is delayed by 0 to that much.
-        delay: seconds between the planned time and the earliest start of the job.
-        pause_after_failures: failures in a row after which the schedule pauses.
-        ends_at: no run is planned after this moment.
-        max_runs: runs after which the schedule is finished.
+        rule: When it runs.
+        args: Arguments of the task, by name.
+        source: Source of the job.
+        period: A rule such as "previous month"; the planned time decides which period that is.
+        labels: Labels of the job.
+        queue: Queue of the job; None for the queue of the task.
+        priority: Priority of the job; None for the priority of the task.
+        catch_up: Which planned times run that are late by more than ``grace`` and at most ``window``: "one", "all" or
+            none ("skip").
+        window: Seconds; older times are not caught up.
+        grace: Seconds of lateness that still count as on time; None for any lateness within the window.
+        overlap: What happens at a planned time while the last job is active: "skip", "queue", "cancel_running", "allow".
+        jitter: Seconds; each run is delayed by 0 to that much.
+        delay: Seconds between the planned time and the earliest start of the job.
+        pause_after_failures: Number of failures in a row after which the schedule pauses.
+        ends_at: No run is planned after this moment.
+        max_runs: Number of runs after which the schedule is finished.
         if_done: "run" or "skip" a period that is already complete.
 
     Raises:
-        InvalidSchedule: if an option is not valid.
+        InvalidSchedule: If an option is not valid.
+
     """
 
     rule: Rule
@@ -99,11 +101,10 @@ class ScheduleDefinition:
         """Return the definition that `to_json` wrote.
 
         Raises:
-            InvalidSchedule: if the value is not a definition, or was written by a newer version.
+            InvalidSchedule: If the value is not a definition, or was written by a newer version.
         """
         if not isinstance(stored, Mapping) or "rule" not in stored:
-            message = f"what is stored is no schedule: {str(stored)[:200]}"
-            raise InvalidSchedule(message)
+            raise InvalidSchedule(Message("schedules.not-a-definition", value=str(stored)[:200]))
         values = {**stored, "rule": Rule.from_json(stored["rule"])}
         if isinstance(values.get("ends_at"), str):
             values["ends_at"] = _from_iso(values["ends_at"])
@@ -123,12 +124,11 @@ def made(values: Mapping[str, Any]) -> ScheduleDefinition:
     """Return a definition from option names and values.
 
     Raises:
-        InvalidSchedule: if there is no such option, or a value is not valid.
+        InvalidSchedule: If there is no such option, or a value is not valid.
     """
     unknown = sorted(set(values) - set(WORDS))
     if unknown:
-        message = f"a schedule has no '{unknown[0]}'; it has: tz, name, {', '.join(WORDS)}"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("schedules.unknown-option", name=unknown[0], known=["tz", "name", *WORDS]))
     return ScheduleDefinition(**values)
 
 
@@ -136,7 +136,7 @@ def declared(rule: Any, tz: Any = None, **options: Any) -> ScheduleDefinition:
     """Return a definition from options as the program wrote them. None means the default, except for ``grace``.
 
     Raises:
-        InvalidSchedule: if rule or options are not valid.
+        InvalidSchedule: If the rule or an option is not valid.
     """
     given = {name: value for name, value in options.items() if value is not None or name == "grace"}
     return made({**given, "rule": parse_rule(rule, tz)})
@@ -146,8 +146,8 @@ def check_for(definition: ScheduleDefinition, task: Task, limit: int) -> Schedul
     """Return the definition with its arguments bound to the task, as JSON values.
 
     Raises:
-        InvalidArguments: if the task does not take the arguments, or they are not JSON.
-        TooLarge: if they have more than ``limit`` bytes.
+        InvalidArguments: If the task does not take the arguments, or they are not JSON.
+        TooLarge: If they have more than ``limit`` bytes.
     """
     args = task.signature.bind(task.name, (), definition.args)
     return replace(definition, args=json.loads(encode_arguments(args, limit)))
@@ -173,7 +173,7 @@ def json_of(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _texts(given: ScheduleDefinition) -> None:
     if not isinstance(given.rule, Rule):
-        raise InvalidSchedule("a schedule needs a rule of time")
+        raise InvalidSchedule(Message("rules.not-a-rule", value=repr(given.rule)[:60]))
     choice_option("catch_up", given.catch_up, CATCH_UP)
     choice_option("overlap", given.overlap, OVERLAP)
     choice_option("if_done", given.if_done, IF_DONE)
@@ -183,8 +183,7 @@ def _texts(given: ScheduleDefinition) -> None:
     if given.priority is not None:
         priority_option(given.priority)
     if not isinstance(given.args, Mapping) or not all(isinstance(key, str) for key in given.args):
-        message = f"args of a schedule are the task's arguments by name; {type(given.args).__name__} are none"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("schedules.args-not-by-name", value=repr(given.args)[:60]))
     labels_option(given.labels)
 
 
@@ -194,26 +193,20 @@ def _seconds(name: str, value: Any, least: float) -> float | None:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= LONGEST:
-        why = "; no clock fires without any delay, so less would miss every time" if name == "grace" else ""
-        message = f"{name} is a number of seconds from {least:g} on, or a timedelta; {str(value)[:60]} is none{why}"
-        raise InvalidSchedule(message)
+        code = "schedules.grace-too-short" if name == "grace" else "schedules.not-seconds"
+        raise InvalidSchedule(Message(code, name=name, least=least, value=repr(value)[:60]))
     return float(value)
 
 
 def _count(name: str, value: Any) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        message = f"{name} is a whole number from 1 on; {str(value)[:60]} is none"
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("rules.not-whole", name=name, least=1, value=repr(value)[:60]))
 
 
 def _moment(name: str, value: Any) -> datetime:
     moment = in_our_time(value)
     if moment is None:
-        message = (
-            f"{name} is a datetime with a zone, such as datetime(2030, 1, 1, tzinfo=UTC), in the years 1900 to 2999; "
-            f"{str(value)[:60]!r} is none"
-        )
-        raise InvalidSchedule(message)
+        raise InvalidSchedule(Message("schedules.not-in-our-time", name=name, value=repr(str(value)[:60])))
     return moment
 
 
@@ -221,13 +214,11 @@ def _from_iso(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        message = f"{text[:60]!r} is no moment: write it as 2030-01-31T03:00+03:00"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("schedules.not-a-moment", text=repr(text[:60]))) from None
 
 
 def _period_rule(text: Any, zone: str) -> None:
     try:
         periods_from_rule(text, datetime(2026, 6, 15, 12, tzinfo=UTC), zone)
     except InvalidPeriod as error:
-        message = f"the period of a schedule is a rule: {error}"
-        raise InvalidSchedule(message) from None
+        raise InvalidSchedule(Message("schedules.bad-period", error=error)) from None

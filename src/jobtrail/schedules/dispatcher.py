@@ -23,7 +23,7 @@ from jobtrail.messages import Message
 from jobtrail.store import events, schedules, submissions
 from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
-from .planner import OVERLAP_, PAUSED, UNKNOWN, MissedTime
+from .planner import COMPLETE, OVERLAP, PAUSED, UNKNOWN, MissedTime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 CHUNK = 500  # slots in one transaction, so that other writers do not wait long
 PUT_OFF = timedelta(seconds=10)  # for a schedule that cannot be written
-COMPLETE = "complete already"
 BY = "scheduler"
 _log = logging.getLogger("jobtrail.schedules")
 
@@ -115,7 +114,7 @@ class Dispatcher:
         """Write all plans, a few hundred slots in one transaction.
 
         Raises:
-            StoreUnavailable: if the database is away; what is not written is due again in the next turn.
+            StoreUnavailable: If the database is not reachable; what is not written is due again in the next turn.
         """
         result = DispatchResult()
         for chunk in _chunks([self._prepare(one) for one in due]):
@@ -136,7 +135,8 @@ class Dispatcher:
                 prepared = self._service.carried_on(self._submission(due, planned))
                 dispatch.prepared.append((planned, prepared))
             except (JobTrailError, ValueError) as error:  # a wrong argument, or a period out of range
-                dispatch.missed.append(MissedTime(planned, f"refused: {error}"[:500]))
+                why = error if isinstance(error, JobTrailError) else str(error)[:300]
+                dispatch.missed.append(MissedTime(planned, Message("schedules.slot-refused", error=why).stored))
         return dispatch
 
     def _submission(self, due: DueSchedule, planned: datetime) -> Prepared:
@@ -297,7 +297,7 @@ def _record(one: _Dispatch, planned: datetime, answer: Submitted, now: datetime)
     elif answer.created:
         one.done.append(_slot(one, planned, SUBMITTED, now, job_id=answer.id))
     else:
-        reason = COMPLETE if answer.why == "done" else OVERLAP_
+        reason = COMPLETE if answer.why == "done" else OVERLAP
         one.done.append(_slot(one, planned, MISSED, now, reason=reason, job_id=answer.in_way or answer.id))
 
 

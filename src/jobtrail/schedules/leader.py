@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.database import leases
 from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,18 +30,18 @@ class Leader:
     schedules. So each program on one database leads for the tasks it knows.
 
     Args:
-        store: holds the leases.
-        lifetime: seconds until a lease expires without a renewal.
-        own: returns the id of this process's worker.
+        store: The store that has the leases.
+        lifetime: Seconds until a lease expires without a renewal.
+        own: Function that returns the id of this process's worker.
 
     Raises:
-        InvalidOption: if the lease could expire between two turns.
+        InvalidOption: If the lease could expire between two turns.
+
     """
 
     def __init__(self, store: Store, lifetime: float, own: Callable[[], str]) -> None:
         if lifetime < SHORTEST_LEASE:
-            message = f"scheduler_lease must be at least {SHORTEST_LEASE:g} second, or it runs out between two turns; it is {lifetime:g}"
-            raise InvalidOption(message)
+            raise InvalidOption(Message("schedules.lease-too-short", value=lifetime))
         self._store = store
         self._lifetime = timedelta(seconds=lifetime)
         self._own = own

@@ -17,7 +17,7 @@ from .dispatcher import BY
 from .leader import PREFIX
 from .planner import UNKNOWN, UnreadableSchedule, newest_between
 from .rules.rules import Every
-from .state import StateReader, failures_after, pause_reason
+from .state import StateReader, failures_after, pause_reason, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,6 @@ PAGE = 500
 BACK = timedelta(seconds=1)  # a clock that goes back by less is only being adjusted
 # The span of an ended pause stays in the row: planned times in it are reported as paused.
 RESUMED = {"state": schedules.ACTIVE, "paused_by": None, "paused_reason": None, "failures_in_row": 0}
-QUARANTINE = "its definition cannot be read: "
 _log = logging.getLogger("jobtrail.schedules")
 
 
@@ -51,11 +50,11 @@ class Maintenance:
         """Run one turn.
 
         Args:
-            tasks: names of tasks with active or paused schedules.
-            now: UTC.
+            tasks: Names of the tasks with active or paused schedules.
+            now: Time of the turn (UTC).
 
         Raises:
-            StoreUnavailable: if the database is away.
+            StoreUnavailable: If the database is not reachable.
         """
         self._end_pauses(now)
         self._settle(now)
@@ -77,7 +76,7 @@ class Maintenance:
 
     def _end_pause(self, conn: Connection, row: ScheduleRow, now: datetime) -> None:
         if schedules.change(conn, row, now, RESUMED):
-            self._append_event(conn, row, now, "schedule_resumed", "its pause was until now")
+            self._append_event(conn, row, now, "schedule_resumed", Message("schedules.pause-over").stored)
 
     # -- jobs that have ended ------------------------------------------------------------------------
 
@@ -100,7 +99,7 @@ class Maintenance:
             return
         paused = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason}
         if schedules.change(conn, row, now, {**paused, "paused_at": now, "paused_until": None}):
-            _log.warning("the schedule '%s' pauses: %s", row.name, render(reason))
+            _log.warning("the schedule '%s' pauses: %s", row.name, render(reason, "en"))
             self._append_event(conn, row, now, "schedule_paused", reason)
 
     def _limit(self, row: ScheduleRow) -> int | None:
@@ -143,21 +142,21 @@ class Maintenance:
         try:
             return self._states.definition_and_rule(row)
         except ValueError as error:
-            self._quarantine(conn, UnreadableSchedule(row, str(error)), now)
+            self._quarantine(conn, row, error, now)
             return None
 
     # -- unreadable rows -----------------------------------------------------------------------------
 
-    def quarantine(self, unreadable: UnreadableSchedule, now: datetime) -> None:
+    def quarantine(self, one: UnreadableSchedule, now: datetime) -> None:
         """Pause a schedule that cannot be read, with one event; its row stays."""
-        self._store.write(lambda conn: self._quarantine(conn, unreadable, now))
+        self._store.write(lambda conn: self._quarantine(conn, one.row, one.error, now))
 
-    def _quarantine(self, conn: Connection, unreadable: UnreadableSchedule, now: datetime) -> None:
-        row, reason = unreadable.row, f"{QUARANTINE}{unreadable.why}"[:500]
-        values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason, "paused_at": now}
+    def _quarantine(self, conn: Connection, row: ScheduleRow, error: Exception, now: datetime) -> None:
+        reason = unreadable(error)
+        values = {"state": schedules.PAUSED, "paused_by": BY, "paused_reason": reason.stored, "paused_at": now}
         if schedules.change(conn, row, now, {**values, "paused_until": None, "due_at": None}):
-            _log.error("the schedule '%s' is paused: %s", row.name, render(reason))
-            self._append_event(conn, row, now, "schedule_paused", reason)
+            _log.error("the schedule '%s' is paused: %s", row.name, reason)
+            self._append_event(conn, row, now, "schedule_paused", reason.stored)
 
     # -- clocks that went back -----------------------------------------------------------------------
 
@@ -201,3 +200,8 @@ class Maintenance:
     def _append_event(self, conn: Connection, row: ScheduleRow, now: datetime, name: str, reason: str) -> None:
         line: tuple[Any, ...] = events.note(row.id, now, name, actor=BY, reason=reason, detail={"schedule": row.name})
         events.append(conn, self._store.dialect, [line])
+
+
+def is_quarantined(row: ScheduleRow) -> bool:
+    """Return whether a schedule is paused because its definition could not be read."""
+    return row.state == schedules.PAUSED and row.paused_by == BY and row.next_at is not None and row.due_at is None

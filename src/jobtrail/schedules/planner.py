@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from jobtrail.messages import Message
 from jobtrail.store import schedules
 
 from .state import StateReader
@@ -29,7 +30,13 @@ SCHEDULES_AT_ONCE = 1000  # schedules in one turn; the rest follows in the next 
 MOST_MISSED = 1000  # slot rows for one outage of one schedule; older times share one row
 RUNS_AT_ONCE = 100  # jobs of one schedule in one turn
 RECHECK = timedelta(seconds=1)  # until a time that waits for the active job is looked at again
-DOWN, PAUSED, OVERLAP_, TOO_LATE, UNKNOWN = "down", "paused", "overlap", "too late", "task unknown"
+# Why a planned time does not run, as stored.
+DOWN = Message("schedules.slot-down").stored
+PAUSED = Message("schedules.slot-paused").stored
+OVERLAP = Message("schedules.slot-overlap").stored
+TOO_LATE = Message("schedules.slot-too-late").stored
+UNKNOWN = Message("schedules.slot-task-unknown").stored
+COMPLETE = Message("schedules.slot-complete").stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,10 @@ class DueSchedule:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableSchedule:
-    """A schedule whose definition cannot be read or planned, and why."""
+    """A schedule whose definition cannot be read or planned, and the error."""
 
     row: ScheduleRow
-    why: str
+    error: Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +109,11 @@ class Planner:
         """Return the due schedules of these tasks, each with its plan.
 
         Args:
-            tasks: names of tasks that this process decides for.
-            now: UTC.
+            tasks: Names of the tasks that this process decides for.
+            now: Time of the turn (UTC).
 
         Raises:
-            StoreUnavailable: if the database cannot be read.
+            StoreUnavailable: If the database is not reachable.
         """
         with self._store.read() as conn:
             rows = schedules.due(conn, tasks, now, SCHEDULES_AT_ONCE)
@@ -127,7 +134,7 @@ class Planner:
             try:
                 due.append(self._plan_one(conn, row, job_states, now))
             except Exception as error:  # one bad row must not stop the others
-                unreadable.append(UnreadableSchedule(row, str(error) or type(error).__name__))
+                unreadable.append(UnreadableSchedule(row, error))
         return due, unreadable
 
     def _plan_one(
@@ -284,12 +291,12 @@ def _beside_active_job(
         if _waits(state, one, now, place):
             made.waits = True
             return one
-        made.missed.append(MissedTime(one, OVERLAP_, in_way=state.active))
+        made.missed.append(MissedTime(one, OVERLAP, in_way=state.active))
     return None
 
 
 def _newest_alone(state: ScheduleState, chosen: list[datetime], made: SchedulePlan) -> list[datetime]:
-    made.missed += [MissedTime(one, OVERLAP_, in_way=state.active) for one in chosen[:-1]]
+    made.missed += [MissedTime(one, OVERLAP, in_way=state.active) for one in chosen[:-1]]
     return chosen[-1:]
 
 
@@ -314,7 +321,7 @@ def _why(state: ScheduleState, planned: datetime) -> str:
         return PAUSED
     if state.unknown:
         return UNKNOWN
-    return OVERLAP_ if state.held else DOWN
+    return OVERLAP if state.held else DOWN
 
 
 def _why_old(state: ScheduleState, planned: datetime) -> str:

@@ -44,11 +44,12 @@ class Scheduler:
     """Submits jobs by the clock, for the tasks that this process knows.
 
     Args:
-        service: of the application.
-        own: returns the id under which this process holds its leases, the worker's id.
+        service: The service of the application.
+        own: Function that returns the id of this process's worker, which holds the leases.
 
     Raises:
-        InvalidOption: if ``scheduler_lease`` is too short.
+        InvalidOption: If ``scheduler_lease`` is too short.
+
     """
 
     def __init__(self, service: Service, own: Callable[[], str]) -> None:
@@ -67,10 +68,10 @@ class Scheduler:
         """Run one turn.
 
         Args:
-            now: the moment of the turn, UTC; by default the time of the store.
+            now: Time of the turn (UTC); default: the time of the store.
 
         Raises:
-            StoreUnavailable: if the database is away; the next turn continues where this one stopped.
+            StoreUnavailable: If the database is not reachable; the next turn continues where this one stopped.
         """
         store = self._service.store
         with store.read() as conn:

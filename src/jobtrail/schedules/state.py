@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.errors import JobTrailError
 from jobtrail.messages import Message
 from jobtrail.store import schedules
 
@@ -81,7 +82,7 @@ def definition_of(row: ScheduleRow) -> ScheduleDefinition:
     """Return the definition in force: the declared one with the edits of a person.
 
     Raises:
-        InvalidSchedule, ValueError: if the stored JSON cannot be read.
+        InvalidSchedule, ValueError: If the stored JSON cannot be read.
     """
     return declared_of(row).with_changes(edits_of(row))
 
@@ -90,7 +91,7 @@ def declared_of(row: ScheduleRow) -> ScheduleDefinition:
     """Return the definition as declared.
 
     Raises:
-        InvalidSchedule, ValueError: if the stored JSON cannot be read.
+        InvalidSchedule, ValueError: If the stored JSON cannot be read.
     """
     return ScheduleDefinition.from_json(json.loads(row.definition))
 
@@ -99,6 +100,12 @@ def edits_of(row: ScheduleRow) -> dict[str, Any]:
     """Return the options that a person changed, as JSON values."""
     changes: dict[str, Any] = json.loads(row.edits)["changes"] if row.edits else {}
     return changes
+
+
+def unreadable(error: Exception) -> Message:
+    """Return the message for a definition that cannot be read."""
+    known = isinstance(error, JobTrailError)
+    return Message("schedules.unreadable", error=error if known else (str(error) or type(error).__name__)[:300])
 
 
 def rule_of(definition: ScheduleDefinition, row: ScheduleRow) -> Rule:
@@ -116,7 +123,7 @@ class StateReader:
         """Return definition and anchored rule of a row.
 
         Raises:
-            InvalidSchedule, ValueError: if the stored JSON cannot be read.
+            InvalidSchedule, ValueError: If the stored JSON cannot be read.
         """
         known = self._parsed.get(row.id)
         if known is None or known[0] != row.version:
@@ -130,13 +137,13 @@ class StateReader:
         """Return the state of a schedule and what its last job means for it.
 
         Args:
-            conn: for the outcomes of earlier jobs, where they count.
-            row: the schedule.
-            job_states: status by job id, of the last jobs.
-            now: UTC.
+            conn: Connection, for the outcomes of earlier jobs.
+            row: The schedule.
+            job_states: Status of the last jobs, by job id.
+            now: Time of the turn (UTC).
 
         Raises:
-            InvalidSchedule, ValueError: if the stored JSON cannot be read.
+            InvalidSchedule, ValueError: If the stored JSON cannot be read.
         """
         definition, rule = self.definition_and_rule(row)
         status = job_states.get(row.last_job) if row.last_job is not None else None

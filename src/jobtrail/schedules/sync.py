@@ -10,11 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.wakeup import SCHEDULES
+from jobtrail.messages import Message
 from jobtrail.store import events, schedules
 
 from .definition import DEFAULTS
 from .initial_position import new_row, position_after_change
-from .maintenance import QUARANTINE, RESUMED
+from .maintenance import RESUMED, is_quarantined
 from .state import declared_of, edits_of
 from .view import masked_words
 
@@ -69,7 +70,7 @@ class ScheduleDifferences:
 
     new: tuple[ScheduleRow, ...] = ()
     changes: tuple[ScheduleUpdate, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
@@ -85,15 +86,15 @@ def differences(
     tell a removed schedule from one in a module it has not loaded.
 
     Args:
-        stored: all rows.
-        declared: the schedules of this program.
-        knows: returns whether this program has a task of that name.
-        now: UTC.
+        stored: All rows.
+        declared: The schedules of this program.
+        knows: Function that returns whether this program has a task of that name.
+        now: Current time (UTC).
     """
     rows = {row.name: row for row in stored}
     new: list[ScheduleRow] = []
     changes: list[ScheduleUpdate] = []
-    warnings: list[str] = []
+    warnings: list[Message] = []
     names = set()
     for one in declared:
         names.add(one.name)
@@ -101,7 +102,7 @@ def differences(
         if row is None:
             new.append(new_row(one.name, one.task, one.origin, one.definition, one.text, now))
         elif row.origin == PERSON and row.task != one.task:
-            warnings.append(f"the schedule '{one.name}' is not used: a person has added one of this name for '{row.task}'")
+            warnings.append(Message("schedules.name-of-person", name=one.name, task=row.task))
         else:
             changes += _changed(row, one, now)
     changes += [_retired(row) for row in rows.values() if row.name not in names and _is_gone(row, knows)]
@@ -130,7 +131,7 @@ def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[Sch
     in_force = before.with_changes(edits) if before is not None and row.origin != PERSON else before
     values: dict[str, Any] = {"definition": one.text, "task": one.task, "origin": one.origin}
     values |= {"edits": _edited(row, left), **position_after_change(row, in_force, after, now)}
-    if (row.paused_reason or "").startswith(QUARANTINE):
+    if is_quarantined(row):
         values = {**RESUMED, "paused_at": None, "paused_until": None, "due_at": row.next_at, **values}
     detail = {} if row.definition == one.text else {"before": shown(row.definition, one.secret), "after": shown(one.text, one.secret)}
     return [ScheduleUpdate(row, values, "schedule_declared_again" if back else "schedule_changed", detail)]
@@ -171,7 +172,7 @@ def sync(store: Store, declared: Iterable[DeclaredSchedule], knows: Callable[[st
     """Write the differences and return them. Several processes may do it at once.
 
     Raises:
-        StoreUnavailable: if the database is away.
+        StoreUnavailable: If the database is not reachable.
     """
     given = list(declared)
     found = ScheduleDifferences()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.masking import masked
-from jobtrail.messages import Message, render
+from jobtrail.messages import render
 
 from .definition import DEFAULTS
 from .rules.wording import words
-from .state import ScheduleState, declared_of, edits_of, rule_of
+from .state import ScheduleState, declared_of, edits_of, rule_of, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,7 +113,7 @@ def view(row: ScheduleRow, last_status: str | None) -> Schedule:
         declared, edits = declared_of(row), edits_of(row)
         in_force = declared.with_changes(edits)
     except (ValueError, KeyError, TypeError) as error:
-        return Schedule(row, None, None, last_status, render(Message("schedules.unreadable", error=str(error)[:300])))
+        return Schedule(row, None, None, last_status, render(unreadable(error)))
     return Schedule(row, in_force, _drift(row, declared, edits), last_status)
 
 

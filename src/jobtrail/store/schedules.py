@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Text, delete, func, insert, select, text, tuple_, type_coerce, update
 
 from jobtrail.database.tables import jobs, schedules, slots
 
@@ -251,12 +251,12 @@ def put_slot(conn: Connection, row: Slot) -> None:
 
 
 def taken_slots(conn: Connection, pairs: Sequence[tuple[str, datetime]]) -> dict[tuple[str, datetime], str | None]:
-    """Which of these (schedule, planned time) are there already, and the reason that stands there."""
+    """Which of these (schedule, planned time) are there already, each with its reason as stored."""
     found: dict[tuple[str, datetime], str | None] = {}
     for start in range(0, len(pairs), SLOTS_AT_ONCE):
         asked = tuple_(slots.c.schedule_id, slots.c.planned_at).in_(pairs[start : start + SLOTS_AT_ONCE])
-        query = select(slots.c.schedule_id, slots.c.planned_at, slots.c.reason).where(asked)
-        found |= {(row.schedule_id, row.planned_at): row.reason for row in conn.execute(query)}
+        query = select(slots.c.schedule_id, slots.c.planned_at, type_coerce(slots.c.reason, Text)).where(asked)
+        found |= {(schedule_id, planned): reason for schedule_id, planned, reason in conn.execute(query)}
     return found
 
 

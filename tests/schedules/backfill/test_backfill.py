@@ -397,7 +397,7 @@ def test_a_worker_that_does_not_know_the_task_leaves_it_to_another(make_jobs, jo
     stranger = make_jobs(put_back_delay=0.2)
     drain(stranger)
     assert parent.refresh().status == "pending"
-    assert event(parent, "snoozed").reason == "no task 'load' is known to the worker that looked"
+    assert event(parent, "snoozed").reason == "the worker of the backfill does not know the task 'load'"
     run(jobs)
     assert parent.refresh().status == "completed"
 

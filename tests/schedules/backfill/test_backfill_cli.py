@@ -153,7 +153,7 @@ def test_cancelled_it_says_what_goes_on(jt, jobs, monkeypatch, tmp_path):
     ("words", "sentence"),
     [
         (("--source", "w/EWR"), "the arguments for the source 'w/EWR' are not known"),
-        ((), "no source of 'load' is recorded yet: say which, as sources=[…] (--source)"),
+        ((), "no source of 'load' is recorded yet; name it with sources=[…] (--source)"),
         (("--with", "{"), "--with is not JSON"),
         (("--with", "[1]"), "--with must be one JSON object"),
         (("--with", '{"plane": 1}'), "has no argument 'plane'"),

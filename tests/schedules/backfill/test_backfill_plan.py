@@ -134,7 +134,7 @@ def test_periods_are_read_in_the_zone_of_the_task(jobs):
     ("words", "error", "sentence"),
     [
         ({"first": "2013-05", "last": "2013-04"}, InvalidPeriod, "begins before the first"),
-        ({"first": "2013-W01", "last": "2013-W02", "step": "month"}, InvalidPeriod, "is no whole number of months"),
+        ({"first": "2013-W01", "last": "2013-W02", "step": "month"}, InvalidPeriod, "is not a whole number of months"),
         ({"first": "2013-01", "last": "2013-02-12"}, InvalidPeriod, "differ in grain or time zone"),
         ({"first": "2013-13", "last": "2013-14"}, InvalidPeriod, "not in the calendar"),
         ({"first": "2013", "last": "2014", "step": "decade"}, InvalidOption, "step must be one of year, month"),
@@ -216,7 +216,7 @@ def test_arguments_of_another_source_are_never_taken(jobs):
 
 def test_without_any_unit_a_source_is_asked_for(jobs):
     load = add_load(jobs)
-    with pytest.raises(InvalidArguments, match=r"no source of 'load' is recorded yet: say which.*'airport'"):
+    with pytest.raises(InvalidArguments, match=r"no source of 'load' is recorded yet; name it.*'airport'"):
         jobs.backfill_plan(load, first="2013", last="2013")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jobtrail.schedules import dispatcher, planner
+from jobtrail.messages import Message, render
+from jobtrail.schedules import planner
 from jobtrail.schedules.definition import DEFAULTS, WORDS
 from jobtrail.schedules.service import Schedules
 
@@ -28,8 +29,8 @@ def test_every_word_of_a_schedule_is_told_with_its_default():
 
 def test_every_reason_is_told():
     written = {row[0] for row in _table("## Slots")}
-    reasons = {planner.DOWN, planner.PAUSED, planner.OVERLAP_, planner.TOO_LATE, planner.UNKNOWN, dispatcher.COMPLETE}
-    assert written == {*reasons, "refused: …"}
+    reasons = (planner.DOWN, planner.PAUSED, planner.OVERLAP, planner.TOO_LATE, planner.UNKNOWN, planner.COMPLETE)
+    assert written == {render(one) for one in (*reasons, Message("schedules.slot-refused", error="…"))}
 
 
 def test_every_member_is_told():

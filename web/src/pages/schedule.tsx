@@ -100,7 +100,7 @@ function Slots({ one }: { one: ScheduleShape }) {
                   </span>
                 </td>
                 <td className="soft">
-                  {slot.reason ? tWord("missed.reason", slot.reason) : ""}{" "}
+                  {slot.reason ?? ""}{" "}
                   {slot.job && (
                     <Link to="/jobs/$id" params={{ id: slot.job }}>
                       {t("slots.job")}

@@ -142,7 +142,7 @@ function Table({ rows }: { rows: ScheduleLine[] }) {
 }
 
 function MissedCard() {
-  const { t, tWord, moment } = useSpeech();
+  const { t, moment } = useSpeech();
   const query = useLook<Missed>("missed", { limit: 50 }, { every: 10_000 });
   const slots = query.data?.slots ?? [];
   return (
@@ -170,7 +170,7 @@ function MissedCard() {
                   </Link>
                 </td>
                 <td className="soft">
-                  {slot.reason ? tWord("missed.reason", slot.reason) : "–"}
+                  {slot.reason ?? "–"}
                   {slot.job && (
                     <>
                       {" "}

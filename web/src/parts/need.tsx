@@ -21,7 +21,7 @@ const MARKS: Record<Need["kind"] | "mapping", [string, Shape]> = {
 };
 
 export function NeedLine({ need, first }: { need: Need; first: boolean }) {
-  const { t, count, moment, error, tWord } = useSpeech();
+  const { t, count, moment, error } = useSpeech();
   const [tone, shape] = MARKS[need.asks === "mapping" ? "mapping" : need.kind];
   const what = [need.source, need.period].filter(Boolean).join(" ");
   const values = {
@@ -53,7 +53,7 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
     );
   else if (need.kind === "partial" && need.items_failed)
     why = [t("need.items", { n: need.items_failed }), need.text].filter(Boolean).join(" ");
-  else if (need.kind === "missed" && need.text) why = tWord("missed.reason", need.text);
+  else if (need.kind === "missed" && need.text) why = need.text;
   return (
     <li>
       <span className={`mark ${tone}`}>

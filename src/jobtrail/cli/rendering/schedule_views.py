@@ -93,11 +93,6 @@ def note(one: ScheduleLine) -> str:
     return clean("; ".join(notes))
 
 
-def _reason(text: str | None) -> str:
-    """Why a planned time did not run."""
-    return tr("names.missed", name=text.replace(" ", "_")) if text else ""
-
-
 def missed_table(found: MissedSlots) -> PlainTable:
     """A table of planned times that did not run."""
     table = plain_table("schedule", "planned", "up_to", "why", "in_its_way", rest="why")
@@ -105,7 +100,7 @@ def missed_table(found: MissedSlots) -> PlainTable:
         zone = slot.zone
         table.add_row(
             Text(short(slot.schedule, 40)), Text(local(slot.planned.at, zone)), Text(local(slot.through, zone)),
-            Text(_reason(slot.reason)), Text(f"…{tail(slot.job)}" if slot.job else ""),
+            Text(short(slot.reason, 100)), Text(f"…{tail(slot.job)}" if slot.job else ""),
         )  # fmt: skip
     return table
 
@@ -176,7 +171,7 @@ def _show_slots(session: Session, found: ScheduleDetail) -> None:
         colour = "" if slot.state == "submitted" else "yellow"
         table.add_row(
             Text(local(slot.planned.at, found.zone)), Text(state, colour),
-            Text(_reason(slot.reason)), Text(f"…{tail(slot.job)}" if slot.job else ""),
+            Text(short(slot.reason, 100)), Text(f"…{tail(slot.job)}" if slot.job else ""),
         )  # fmt: skip
     table.show(session.console)
 

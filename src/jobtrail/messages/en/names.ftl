@@ -48,13 +48,6 @@ event =
        *[other] { $name }
     }
 end = { $name }
-missed =
-    { $name ->
-        [too_late] too late
-        [task_unknown] task unknown
-        [complete_already] complete already
-       *[other] { $name }
-    }
 origin = { $name }
 actor = { $name }
 part =

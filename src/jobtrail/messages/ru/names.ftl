@@ -102,16 +102,6 @@ end =
         [any] любом исходе
        *[other] { $name }
     }
-missed =
-    { $name ->
-        [down] никого не было
-        [paused] было на паузе
-        [overlap] предыдущий ещё шёл
-        [too_late] было уже поздно
-        [task_unknown] задачу никто не знал
-        [complete_already] уже загружено
-       *[other] { $name }
-    }
 origin =
     { $name ->
         [code] программа

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from jobtrail.messages import Message, render
 from jobtrail.queries.base import MaskedText, Model
+from jobtrail.schedules.planner import COMPLETE, OVERLAP, PAUSED
 from jobtrail.store import questions
 
 from . import error_groups, queues, workers
@@ -31,7 +32,7 @@ UNRESOLVED = 250  # jobs of a status
 MOST_WORKERS = 500
 MOST = 100
 # Missed because somebody or the program wanted it so.
-INTENDED = frozenset({"paused", "overlap", "complete already"})
+INTENDED = (PAUSED, OVERLAP, COMPLETE)
 
 
 class AttentionItem(Model):
@@ -126,8 +127,9 @@ def _quoted(text: str) -> str:
 def _schedules(context: QueryContext, now: datetime) -> list[AttentionItem]:
     """Planned times that did not run although they were to, and schedules that stopped by themselves."""
     by_schedule: dict[str, list[Slot]] = defaultdict(list)
+    intended = {render(reason) for reason in INTENDED}  # a slot has its reason in the reader's language
     for name, slot in context.schedules.missed(since=now - MISSED_FOR, limit=MISSED):
-        if slot.reason not in INTENDED:
+        if slot.reason not in intended:
             by_schedule[name].append(slot)
     missed = [_missed(name, slots) for name, slots in by_schedule.items()]
     return missed + list(_stuck(context.schedules.list()))

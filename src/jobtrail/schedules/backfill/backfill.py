@@ -1,4 +1,4 @@
-"""Backfill: what the sources of a task lack over a range of periods, and the one tracked job that fills it."""
+"""Backfill: which units of a task are missing in a range of periods, and the job that runs them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jobtrail.job.model import ACTIVE as ACTIVE_STATES
 from jobtrail.job.model import Mode, Outcome, Status
 from jobtrail.job.period import UNITS, Period
 from jobtrail.job.task import choice_option, name_option
+from jobtrail.messages import Message
 from jobtrail.store import units
 from jobtrail.store.search import relations
 
@@ -35,7 +36,7 @@ ONLY = (MISSING, FAILED, PARTIAL, "all")
 ORDERS = ("newest", "oldest")
 MOST_UNITS = 100_000
 MOST_PARALLEL = 1_000
-PARALLEL = 4  # units at a time, unless the caller says otherwise
+PARALLEL = 4  # units at a time, by default
 SUBMIT = "submit"
 MODES = {FAILED: Mode.FULL, PARTIAL: Mode.FAILED_ITEMS, COMPLETE: Mode.FULL}
 _STATE_OF = {Outcome.SUCCESS: COMPLETE, Outcome.PARTIAL: PARTIAL, Outcome.ERROR: FAILED}
@@ -44,10 +45,20 @@ _GRAINS_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class BackfillSelection:
-    """Which units of a task are meant, and how they are to run: what was asked for, as plain values.
+    """Which units of a task are selected, and how they run, as plain values.
 
-    ``every_source`` is set where the sources were not said but are all that are known. ``args`` are the arguments of
-    every unit, or None where each source's own are taken. ``mode`` replaces the usual way to run a unit again.
+    Args:
+        task: Name of the task.
+        sources: Sources of the units; None is a unit without a source.
+        first: First period, as text.
+        last: Last period, as text.
+        step: Unit of the periods: year, month, week, day or hour.
+        only: States of the units that run.
+        order: "newest" or "oldest" first.
+        args: Arguments of every unit; None if each source has its own.
+        mode: Mode of a re-run, instead of the usual one.
+        every_source: The sources were not given; they are all known ones.
+
     """
 
     task: str
@@ -62,17 +73,17 @@ class BackfillSelection:
     every_source: bool = False
 
     def wants(self, state: str) -> bool:
-        """Is a unit in this state to be run?"""
+        """Return whether a unit in this state runs."""
         return state != ACTIVE and (state in self.only or "all" in self.only)
 
     def way_of(self, state: str, job: str | None) -> str:
-        """How a unit in this state is run: submitted, or again in a mode."""
+        """Return how a unit in this state runs: "submit", or the mode of a re-run."""
         if state == MISSING or job is None:
             return SUBMIT
         return self.mode or MODES[state].value
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored in the arguments of the job that fills it."""
+        """Return the selection as stored in the arguments of the backfill job."""
         stored = {
             "task": self.task, "first": self.first, "last": self.last, "step": self.step, "sources": list(self.sources),
             "only": list(self.only), "order": self.order, "every_source": self.every_source,
@@ -82,15 +93,21 @@ class BackfillSelection:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> BackfillSelection:
-        """What `to_json` gave."""
+        """Return the selection that `to_json` wrote."""
         return cls(**{**stored, "sources": tuple(stored["sources"]), "only": tuple(stored["only"])})
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedUnit:
-    """A unit of the range: its state, what is done with it (None: nothing), and the job that the state comes from.
+    """A unit of the range.
 
-    ``state``: missing, failed, partial, complete or active. ``way``: submit, or the mode of a re-run.
+    Args:
+        source: Its source, if any.
+        period: Its period.
+        state: missing, failed, partial, complete or active.
+        way: "submit" or the mode of a re-run; None if it does not run.
+        job: Id of the job that gave the state.
+
     """
 
     source: str | None
@@ -101,13 +118,13 @@ class PlannedUnit:
 
     @property
     def key(self) -> str:
-        """As people read it, and the key of its item: ``weather/EWR 2013-02``."""
+        """The key of its item, shown to people: ``weather/EWR 2013-02``."""
         return key_of(self.source, self.period.text)
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillPlan:
-    """What a backfill would do now, in its order. Nothing was written for it."""
+    """What a backfill would do now, in its order. Nothing is written for it."""
 
     selection: BackfillSelection
     units: tuple[PlannedUnit, ...]
@@ -116,18 +133,18 @@ class BackfillPlan:
 
     @property
     def chosen(self) -> list[PlannedUnit]:
-        """The units that would be run."""
+        """The units that would run."""
         return [unit for unit in self.units if unit.way is not None]
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many units are in each state; every state is named."""
+        """The number of units by state; every state is a key."""
         found = Counter(unit.state for unit in self.units)
         return {state: found[state] for state in STATES}
 
     @property
     def counts_by_source(self) -> dict[str | None, dict[str, int]]:
-        """The same for each source, and how many of its units are ``chosen``."""
+        """The number of units by source and state, and as ``chosen`` the number of those that would run."""
         found: dict[str | None, dict[str, int]] = {
             source: dict.fromkeys((*STATES, "chosen"), 0) for source in self.selection.sources
         }
@@ -138,12 +155,12 @@ class BackfillPlan:
 
     @property
     def ways(self) -> dict[str, int]:
-        """How many units are run in which way: submit, full, failed_items, resume."""
+        """The number of units by way: submit, full, failed_items, resume."""
         return dict(Counter(unit.way for unit in self.units if unit.way is not None))
 
 
 def key_of(source: str | None, period: str) -> str:
-    """The key of a unit's item."""
+    """Return the key of a unit's item."""
     return period if source is None else f"{source} {period}"
 
 
@@ -163,21 +180,29 @@ def plan(
     args: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> BackfillPlan:
-    """Look at every unit of ``sources`` (default: all that are known) from the period ``first`` to ``last``.
+    """Return what a backfill would do now; only reads.
 
-    ``step``: year, month, week, day or hour (default: what the task's units are, else what ``first`` is). ``only``:
-    missing, failed, partial (or several of them) or all. Reads alone.
+    Args:
+        service: The service of the application.
+        task: The task, or its name.
+        first: First period.
+        last: Last period, included.
+        sources: Sources of the units; default: all known ones.
+        step: year, month, week, day or hour; default: that of the task's units, else that of ``first``.
+        only: missing, failed, partial (or several of them), or all.
+        order: "newest" or "oldest" first.
+        args: Arguments of every unit; default: those of the newest job of its source.
+        mode: Mode of re-runs; default: full after a failure, failed_items after a partial run.
 
-    Raises: UnknownTask, InvalidPeriod, InvalidOption, InvalidArguments: the sentence says what would be right.
+    Raises:
+        UnknownTask, InvalidOption: If the task or an option is not valid, or there are too many units.
+        InvalidPeriod: If a period is not valid, or the range is not a whole number of steps.
+        InvalidArguments: If the arguments of a source are not known or do not fit the task.
     """
     target = service.tasks.get(task if isinstance(task, str) else task.name)
     if target.name == TASK:
-        message = f"'{TASK}' fills the units of other tasks and has none of its own to fill"
-        raise InvalidOption(message)
-    wanted = _only(only)
-    choice_option("order", order, ORDERS)
-    if mode is not None:
-        choice_option("mode", mode, [one.value for one in Mode])
+        raise InvalidOption(Message("schedules.backfill-of-itself", task=TASK))
+    wanted = _options(only, order, mode)
     service.make_readable()
     with service.store.read() as conn:
         begin, end = _ends(first, last, target)
@@ -193,12 +218,15 @@ def plan(
     return BackfillPlan(selection, tuple(found), tuple(name for name in names if name not in known), own)
 
 
-def _only(only: str | Iterable[str]) -> tuple[str, ...]:
+def _options(only: str | Iterable[str], order: str, mode: str | None) -> tuple[str, ...]:
+    """Check the options and return the states that ``only`` names."""
+    choice_option("order", order, ORDERS)
+    if mode is not None:
+        choice_option("mode", mode, [one.value for one in Mode])
     words = only.split(",") if isinstance(only, str) else list(only)
     cleaned = [choice_option("only", word.strip() if isinstance(word, str) else word, ONLY) for word in words]
     if not cleaned:
-        message = f"only must be one or more of {', '.join(ONLY)}; it is empty"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("schedules.only-empty", allowed=ONLY))
     return ("all",) if "all" in cleaned else tuple(sorted(set(cleaned), key=ONLY.index))
 
 
@@ -206,13 +234,12 @@ def _ends(first: Any, last: Any, task: Task) -> tuple[Period, Period]:
     zone = None if task.zone == "UTC" else task.zone
     begin, end = Period.parse(first, zone), Period.parse(last, zone)
     if end.start < begin.start:
-        message = f"the last period, {end.text}, begins before the first, {begin.text}"
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("schedules.range-backwards", first=begin.text, last=end.text))
     return begin, end
 
 
 def _step(conn: Connection, task: str, step: str | None) -> str | None:
-    """As said, or the one grain that the task's units have; None where there is none."""
+    """Return the given step, or the grain that all units of the task have; None if there is none."""
     if step is not None:
         return choice_option("step", step, UNITS)
     grains = {Period.parse(text).unit for text in units.newest_periods(conn, task, limit=_GRAINS_LOOKED_AT)}
@@ -225,11 +252,7 @@ def _periods(first: Period, last: Period, step: str | None) -> list[Period]:
     whole = Period(first.start, last.end, first.zone)
     parts = whole.split(step)
     if first.zone != last.zone or any(part.unit != step for part in (parts[0], parts[-1])):
-        message = (
-            f"{first.text} to {last.text} is no whole number of {step}s; give a range that is, "
-            f"or another step ({', '.join(UNITS)})"
-        )
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("schedules.range-not-whole", first=first.text, last=last.text, step=step, steps=UNITS))
     return parts
 
 
@@ -238,26 +261,24 @@ def _sources(given: Sequence[str | None] | str | None, known: list[str | None]) 
         return tuple(known) or (None,)
     listed = [given] if isinstance(given, str) else list(given)
     if not listed:
-        message = "sources is empty: name at least one source, or leave it out for all that are known"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("schedules.sources-empty"))
     return tuple(dict.fromkeys(None if one is None else name_option("source", one) for one in listed))
 
 
 def _check_number(sources: int, periods: list[Period]) -> None:
     number = sources * len(periods)
     if number > MOST_UNITS:
-        many = f"{sources:,} sources × {len(periods):,} periods make {number:,} units"
-        message = f"{many}, more than {MOST_UNITS:,}; take a shorter range, a coarser step or fewer sources"
-        raise InvalidOption(message)
+        counts = {"sources": sources, "periods": len(periods), "units": number, "most": MOST_UNITS}
+        raise InvalidOption(Message("schedules.too-many-units", **counts))
 
 
 def list_units(conn: Connection, selection: BackfillSelection, periods: list[Period] | None = None) -> list[PlannedUnit]:
-    """Every unit of a selection as it stands, in the selection's order."""
+    """Return the units of a selection with their current states, in its order."""
     if periods is None:
         periods = _periods(Period.parse(selection.first), Period.parse(selection.last), selection.step)
     rows = units.of_task(
         conn, selection.task, start=periods[0].start, end=periods[-1].end, limit=10 * MOST_UNITS
-    )  # those of other grains are among them
+    )  # these include units of other grains
     there = {(row.source, row.period_start, row.period_end): row for row in rows}
     ordered = periods[::-1] if selection.order == "newest" else periods
     return [
@@ -268,7 +289,7 @@ def list_units(conn: Connection, selection: BackfillSelection, periods: list[Per
 
 
 def planned(selection: BackfillSelection, source: str | None, period: Period, row: UnitRow | None) -> PlannedUnit:
-    """A unit, its state, and what is done with it."""
+    """Return a unit with its state and what is done with it."""
     state = state_of(row)
     job = None if row is None else (row.active_job or row.job_id)
     way = selection.way_of(state, job) if selection.wants(state) else None
@@ -276,7 +297,7 @@ def planned(selection: BackfillSelection, source: str | None, period: Period, ro
 
 
 def state_of(row: UnitRow | None) -> str:
-    """The state of a unit; one of which nothing has come yet (all its jobs were cancelled) is missing."""
+    """Return the state of a unit. A unit whose jobs were all cancelled is missing."""
     if row is None:
         return MISSING
     if row.active_job is not None:
@@ -290,9 +311,11 @@ def state_of(row: UnitRow | None) -> str:
 def _arguments(
     conn: Connection, task: Task, selection: BackfillSelection, found: list[PlannedUnit], limit: int
 ) -> dict[str | None, Mapping[str, Any]]:
-    """The arguments of each source that has units to submit.
+    """Return the arguments of each source that has units to submit.
 
-    Raises: InvalidArguments where there are none and the task needs some, or they do not fit.
+    Raises:
+        InvalidArguments: As `arguments_of`.
+
     """
     if selection.args is not None:
         encode_arguments(task.signature.bind(task.name, (), selection.args), limit)
@@ -301,9 +324,11 @@ def _arguments(
 
 
 def arguments_of(conn: Connection, task: Task, selection: BackfillSelection, source: str | None) -> dict[str, Any]:
-    """What a unit of this source is submitted with: what was said, or what the source's newest job had.
+    """Return the arguments for units of a source: the given ones, or those of its newest job.
 
-    Raises: InvalidArguments where neither is there and the task needs some, or they do not fit.
+    Raises:
+        InvalidArguments: If there are neither and the task needs some, or they do not fit the task.
+
     """
     if selection.args is not None:
         return task.signature.bind(task.name, (), selection.args)
@@ -312,18 +337,19 @@ def arguments_of(conn: Connection, task: Task, selection: BackfillSelection, sou
         return task.signature.bind(task.name, (), newest or {})
     except InvalidArguments as error:
         if source is None and selection.every_source:
-            message = f"no source of '{task.name}' is recorded yet: say which, as sources=[…] (--source); {error}"
-            raise InvalidArguments(message) from None
-        whose = "units without a source" if source is None else f"the source '{source}'"
-        took = (
-            "those of its newest job do not fit" if newest is not None else "there is no earlier job to take them from"
-        )
-        message = f"the arguments for {whose} are not known, {took}: say args={{…}} (--with JSON); {error}"
+            message = Message("schedules.no-source-recorded", task=task.name, error=error)
+        else:
+            code = "schedules.no-earlier-job" if newest is None else "schedules.newest-does-not-fit"
+            message = Message("schedules.arguments-unknown", whose=_named(source), why=Message(code), error=error)
         raise InvalidArguments(message) from None
 
 
+def _named(source: str | None) -> Message:
+    return Message("schedules.no-source") if source is None else Message("schedules.the-source", source=source)
+
+
 def newest_arguments(conn: Connection, task: str, source: str | None) -> dict[str, Any] | None:
-    """The arguments of the newest job of a source; None where there is no job."""
+    """Return the arguments of the newest job of a source, or None if there is no job."""
     text = relations.newest_arguments(conn, task, source)
     found: dict[str, Any] | None = decode(text)
     return found
@@ -341,18 +367,27 @@ def submit(
     reason: str | None = None,
     **selection: Any,
 ) -> Job:
-    """Submit the job that fills a plan (or what `plan` makes of the same words), ``parallel`` units at a time.
+    """Submit the job that carries out a plan. If the same backfill is active already, its job is returned.
 
-    It lists the units once more when it begins. The same backfill that is under way already is given back.
+    The job lists the units again when it starts.
 
-    Raises: as `plan`; AlreadyActive when one of the same task and range goes on with other options.
+    Args:
+        service: The service of the application.
+        task: A plan, or the task (or its name) for a plan of the options.
+        parallel: Number of units at a time.
+        actor: Who submits it, for the trail.
+        reason: Reason for the trail.
+        selection: Options as for `plan`.
+
+    Raises:
+        AlreadyActive: If a backfill of the same task and range is active with other options.
+        UsageError: As `plan`.
+
     """
     if isinstance(task, BackfillPlan) and selection:
-        message = f"a plan says all: '{next(iter(selection))}' belongs to backfill_plan()"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("schedules.plan-has-options", option=next(iter(selection))))
     if isinstance(parallel, bool) or not isinstance(parallel, int) or not 1 <= parallel <= MOST_PARALLEL:
-        message = f"parallel must be a whole number from 1 to {MOST_PARALLEL:,}; it is {parallel!r}"
-        raise InvalidOption(message)
+        raise InvalidOption(Message("schedules.bad-parallel", most=MOST_PARALLEL, value=repr(parallel)[:60]))
     made = task if isinstance(task, BackfillPlan) else plan(service, task, **selection)
     target = service.tasks.get(made.selection.task)
     first, last = Period.parse(made.selection.first), Period.parse(made.selection.last)
@@ -369,14 +404,14 @@ def submit(
 
 
 def under_way(service: Service, job_id: str) -> int:
-    """How many units a backfill has submitted that have begun and not ended."""
+    """Return the number of units of a backfill that have started and not ended."""
     begun = [status for status in ACTIVE_STATES if status is not Status.PENDING]
     with service.store.read() as conn:
         return relations.count_children(conn, job_id, begun)
 
 
 def _own_source(selection: BackfillSelection) -> str:
-    """What the job itself is called: one at a time fills the same sources over the same range."""
+    """Return the source of the backfill job itself, so that one at a time works on the same sources and range."""
     if selection.every_source:
         return selection.task
     if len(selection.sources) == 1:

@@ -1,8 +1,8 @@
-"""The body of the job that fills: records which units have ended, submits as many as there is room for, and sleeps.
+"""The task function of a backfill: it records which units have ended, submits more of them, and snoozes.
 
 It must not wait inside its run: on a worker with one slot its children would never get one. So each run is
-short, and what is needed for the next one stands in the store: the list (a step), what has ended (items), and
-the children (jobs whose ``parent`` it is). A run that was lost finds the same facts and goes on.
+short, and the store has what the next one needs: the list (a step), the ended units (items), and the children
+(jobs whose ``parent`` it is). After a lost run the next one continues from there.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from jobtrail.job.period import Period
 from jobtrail.job.retry import Exponential, Retry
 from jobtrail.job.task import Task
 from jobtrail.job.unit import Unit
+from jobtrail.messages import Message, stored
 from jobtrail.runtime.context import Context
 from jobtrail.store import events, items, jobs, units
 from jobtrail.store.search import relations
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from jobtrail.runtime.item_loops import ItemLoop
     from jobtrail.store.units import UnitRow
 
-SHORTEST, LONGEST = 0.2, 60.0  # seconds between two looks
+SHORTEST, LONGEST = 0.2, 60.0  # seconds between two runs
+MOST_OF_A_REASON = 300  # characters; a reason in its stored form must not be cut
 PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0))
 
 
@@ -58,7 +60,7 @@ def task_of(service: Service) -> Task:
     """Return the task ``jobtrail.backfill``, which every application has."""
 
     def backfill(ctx: Context, *, selection: dict[str, Any], parallel: int) -> Any:
-        """Fill units of another task, a few at a time; made by ``jobs.backfill()``."""
+        """Run units of another task, a few at a time; submitted by ``jobs.backfill()``."""
         return BackfillRunner(service, ctx, BackfillSelection.from_json(selection), parallel).run()
 
     return Task.made(TASK, backfill, {"kind": "backfill", "retry": PATIENCE})
@@ -135,8 +137,8 @@ class BackfillRunner:
         """Record outcomes and submit units. Return a snooze until the next look, or the counts at the end."""
         task = self._service.tasks.find(self._selection.task)
         if task is None:
-            why = f"no task '{self._selection.task}' is known to the worker that looked"
-            return Snooze(self._service.settings.put_back_delay, why)
+            why = Message("schedules.backfill-task-unknown", task=self._selection.task)
+            return Snooze(self._service.settings.put_back_delay, why.stored)
         listed = self._ctx.step("plan", self._listed)
         loop = self._ctx.items(listed, key=str)
         ledger = self._read_ledger(loop.recorded)
@@ -148,7 +150,7 @@ class BackfillRunner:
                 break
             found = self._advance(unit, task, ledger)
             if found is None:
-                return Snooze(SHORTEST, "stopped, or taken over by another run")
+                return Snooze(SHORTEST, Message("schedules.backfill-taken-over").stored)
             if isinstance(found, UnitRunning):
                 waiting.append(found.since)
             else:
@@ -160,17 +162,18 @@ class BackfillRunner:
         return {"task": task.name, "units": len(listed), "jobs": self._number_of_children()}
 
     def _close(self, loop: ItemLoop[Any], listed: list[list[Any]]) -> None:
-        """Every unit has its outcome; where there was none, that is said too."""
+        """End the loop: every unit has its outcome, or there was none."""
         if listed:
             loop.exhausted = True
-            self._ctx.set_progress(done=len(listed), total=len(listed), message="all have ended")
+            message = Message("schedules.all-units-ended").stored
+            self._ctx.set_progress(done=len(listed), total=len(listed), message=message)
         else:
             list(loop)
 
     # -- what there is -------------------------------------------------------------------------------
 
     def _listed(self) -> list[list[Any]]:
-        """The chosen units and those whose failure an earlier job of this telling recorded: [number of the source, period]."""
+        """Return the chosen units and those that failed in an earlier job of this chain: [number of the source, period]."""
         with self._store.read() as conn:
             row = self._own_row(conn)
             failed = {one.key for one in items.page(conn, row.ledger, outcome=ItemOutcome.FAILED, limit=MOST_UNITS)}
@@ -184,8 +187,7 @@ class BackfillRunner:
         row = jobs.get(conn, self._ctx.job_id)
         if row is None:
             self._ctx.check_cancelled()
-            message = f"job {self._ctx.job_id} is gone"
-            raise StoreError(message)
+            raise StoreError(Message("commands.no-job", job=self._ctx.job_id))
         return row
 
     def _read_ledger(self, outcomes: Mapping[str, ItemOutcome]) -> BackfillRecord:
@@ -214,7 +216,7 @@ class BackfillRunner:
     # -- one unit ------------------------------------------------------------------------------------
 
     def _advance(self, unit: OpenUnit, task: Task, ledger: BackfillRecord) -> UnitResult | UnitRunning | None:
-        """How the unit stands; where it is due, a job works on it afterwards. None: this run may not submit any more."""
+        """Submit the unit if it is due. Return its result or the job's start; None if this run may not submit any more."""
         key = Unit(task.name, unit.source, Period.parse(unit.period)).key
         with self._store.read() as conn:
             found = self._look(conn, unit, key, ledger)
@@ -224,7 +226,7 @@ class BackfillRunner:
         try:
             return self._submit(unit, task, ledger, found)
         except UsageError as error:
-            return UnitResult(ItemOutcome.FAILED, str(error), type(error).__name__)
+            return UnitResult(ItemOutcome.FAILED, stored(error), type(error).__name__)
 
     def _look(self, conn: Connection, unit: OpenUnit, key: str, ledger: BackfillRecord) -> UnitResult | UnitRunning | UnitDue:
         child = relations.newest_child(conn, self._ctx.job_id, key)
@@ -238,32 +240,35 @@ class BackfillRunner:
         state = state_of(row)
         if row is None or state == MISSING:
             wanted = unit.again or self._selection.wants(MISSING)
-            return UnitDue() if wanted else UnitResult(ItemOutcome.SKIPPED, "nothing is recorded of it any more")
+            return UnitDue() if wanted else UnitResult(ItemOutcome.SKIPPED, Message("schedules.unit-gone").stored)
         if state == ACTIVE:
             return self._held(conn, row)
         if unit.again or self._selection.wants(state):
             old = jobs.get(conn, row.job_id) if row.job_id else None
             return UnitDue() if old is None else UnitDue(self._selection.way_of(state, old.id), old.id, old.context)
         if state == COMPLETE:
-            return UnitResult(ItemOutcome.SKIPPED, f"complete meanwhile, by job {row.job_id}")
-        return UnitResult(ItemOutcome.FAILED, f"is {state} meanwhile, by job {row.job_id}")
+            return UnitResult(ItemOutcome.SKIPPED, Message("schedules.complete-meanwhile", job=row.job_id).stored)
+        why = Message("schedules.unit-ended-meanwhile", state=state, job=row.job_id)
+        return UnitResult(ItemOutcome.FAILED, why.stored)
 
     def _held(self, conn: Connection, row: UnitRow) -> UnitResult | UnitRunning:
-        """Somebody else's job works on it: it is waited for where it does what this one would."""
+        """Another job runs the unit. Wait for it if it has the same arguments."""
         holder = jobs.get(conn, row.active_job) if row.active_job else None
         if holder is None:
             return UnitRunning(self._store.now())
         wanted = self._selection.args
         if wanted is not None and decode(holder.args) != dict(wanted):
-            return UnitResult(ItemOutcome.SKIPPED, f"active with other arguments: job {holder.id}")
+            return UnitResult(ItemOutcome.SKIPPED, Message("schedules.active-otherwise", job=holder.id).stored)
         return UnitRunning(holder.created_at)
 
     # -- submission ----------------------------------------------------------------------------------
 
     def _submit(self, unit: OpenUnit, task: Task, ledger: BackfillRecord, due: UnitDue) -> UnitRunning | None:
-        """Store the unit's job; None, and nothing stored, where the backfill was cancelled or a newer run owns it.
+        """Store the unit's job. Return None and store nothing if the backfill was cancelled or a newer run owns it.
 
-        Raises: UsageError when the job cannot be.
+        Raises:
+            UsageError: If the job is not valid.
+
         """
         store = self._after_arguments(unit, task, ledger) if due.way == SUBMIT else self._as_rerun(ledger, due)
 
@@ -273,7 +278,7 @@ class BackfillRunner:
                 return None
             answer = store(conn)
             in_way = answer.job_id if isinstance(answer, Conflict) else answer.in_way
-            other = jobs.get(conn, in_way) if in_way else None  # came between; the next look finds it
+            other = jobs.get(conn, in_way) if in_way else None  # submitted meanwhile; the next run finds it
             return UnitRunning(other.created_at if other else self._store.now())
 
         return self._store.write(operation)
@@ -318,16 +323,17 @@ class BackfillRunner:
 
     @property
     def _reason(self) -> str:
-        return f"backfill of {self._selection.first} to {self._selection.last}"
+        return Message("schedules.backfill-of", first=self._selection.first, last=self._selection.last).stored
 
-    # -- what is told --------------------------------------------------------------------------------
+    # -- progress --------------------------------------------------------------------------------
 
     def _pause(self, done: int, total: int, waiting: list[datetime]) -> Snooze:
-        """Half of the time that has passed since the oldest began: few looks at long jobs, quick ones noticed soon."""
+        """Snooze for half of the age of the oldest job: long jobs are looked at rarely, short ones are noticed soon."""
         age = (self._store.now() - min(waiting)).total_seconds() if waiting else 0.0
-        self._ctx.set_progress(done=done, total=total, message=f"{len(waiting):,} under way")
-        why = f"{done:,} of {total:,} units done, {len(waiting):,} under way"
-        return Snooze(min(max(age / 2, SHORTEST), LONGEST), why)
+        message = Message("schedules.units-active", active=len(waiting)).stored
+        self._ctx.set_progress(done=done, total=total, message=message)
+        why = Message("schedules.units-done", done=done, total=total, active=len(waiting))
+        return Snooze(min(max(age / 2, SHORTEST), LONGEST), why.stored)
 
     def _number_of_children(self) -> int:
         with self._store.read() as conn:
@@ -343,10 +349,13 @@ def _turn_of(child: JobRow) -> int:
 
 
 def verdict_of(child: JobRow) -> UnitResult:
-    """What the end of a unit's job means for the unit."""
+    """Return the result of a unit whose job has ended."""
     if child.status is Status.COMPLETED:
-        return UnitResult(ItemOutcome.OK, f"job {child.id}")
+        return UnitResult(ItemOutcome.OK, Message("schedules.by-job", job=child.id).stored)
     error = loads(child.error) if child.error else {}
-    why = error.get("message") or child.note
-    told = f"job {child.id} is {child.status}" + (f": {why}" if why else "")
-    return UnitResult(ItemOutcome.FAILED, told, error.get("type"))
+    reason = error.get("sentence") or error.get("message") or child.note
+    if reason and len(reason) > MOST_OF_A_REASON:
+        reason = (error.get("message") or reason)[:MOST_OF_A_REASON]
+    why = Message("commands.because", reason=reason) if reason else None
+    ended = Message("schedules.unit-job-ended", job=child.id, status=child.status, why=why)
+    return UnitResult(ItemOutcome.FAILED, ended.stored, error.get("type"))
