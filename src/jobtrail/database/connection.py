@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import time
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from jobtrail.messages import Message
 from .clock import DatabaseClock
 from .dialects import dialect_of
 from .failures import failure_of, translated
-from .session import POOLER_ERRORS, start_session
+from .session import POOLER_ERRORS, has_ended, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +39,11 @@ _POSTGRES_ARGUMENTS = {
     "client_encoding": "UTF8",
 }
 READERS = 5
+STANDBY = "0A000"  # PostgreSQL: feature_not_supported, here: what a standby cannot do
 READ_ONLY = "25006"  # PostgreSQL: read_only_sql_transaction
 _BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+
+_HOSTS = re.compile(r"^(postgres[^:]*://(?:[^/?]*@)?)([^/?@]+,[^/?@]+)(/[^?]*)?(?:\?(.*))?$")
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -56,6 +61,7 @@ class Database:
 
     Attributes:
         pooled: whether sessions are shared with other clients, by a pooler; None before the first connection.
+        standby: whether the server of the newest connection is a standby.
     """
 
     def __init__(self, url: str, *, clock: Any = None, pooler: bool | None = None) -> None:
@@ -63,6 +69,7 @@ class Database:
         self.pooler = said if pooler is None else pooler
         self.dialect = dialect_of(self.url.get_backend_name())
         self.pooled: bool | None = False if self.is_sqlite else self.pooler
+        self.standby = False
         self.engine = self._make_engine()
         self.measured = DatabaseClock()
         self.clock = clock or self.measured
@@ -100,7 +107,7 @@ class Database:
         return engine
 
     def _start_session(self, driver: Any, _record: object) -> None:
-        self.pooled = start_session(driver, self.pooler)
+        self.pooled, self.standby = start_session(driver, self.pooler)
 
     def _leave_session(self, context: Any) -> None:
         """Drop a session on a server that lost its right to write, which it keeps for ever, and one that a pooler shares."""
@@ -130,6 +137,10 @@ class Database:
         conn.detach()
         self.check_file()  # it exists now, and is known from here on
         return conn
+
+    def has_ended(self, conn: Connection) -> bool:
+        """Tell whether the server has ended the session of an idle connection, by a restart or a time limit."""
+        return not self.is_sqlite and (conn.invalidated or has_ended(conn.connection.dbapi_connection))
 
     def check_file(self) -> None:
         """Compare the SQLite file at the path with the one in use; a write into a file that was deleted is lost.
@@ -167,6 +178,8 @@ class Database:
         failure = failure_of(error)
         if failure is None:
             return error
+        if failure.code == READ_ONLY and self.standby:
+            failure = replace(failure, code=STANDBY)
         ours = self._folder(failure) or translated(failure, self.where)
         ours.__cause__ = error
         return ours
@@ -177,6 +190,10 @@ class Database:
         if self.is_sqlite:
             return Message("database.file", path=self.path)
         host, port, name = self.url.host, str(self.url.port or 5432), self.url.database
+        several = self.url.query.get("host")
+        if several:
+            listed = several if isinstance(several, str) else ",".join(several)
+            return Message("database.servers", hosts=listed, name=name)
         if not host:
             return Message("database.local-server", port=port, name=name)
         return Message("database.server", host=host, port=port, name=name)
@@ -212,8 +229,8 @@ class Database:
 def normalise(url: str) -> URL:
     """Accept ``sqlite:///file``, ``postgresql://…`` (and ``postgres://``), or a SQLAlchemy URL of these two."""
     try:
-        parsed = make_url(url)
-    except ArgumentError:
+        parsed = make_url(_HOSTS.sub(_hosts_as_parameters, url))
+    except (ArgumentError, ValueError):
         raise InvalidOption(Message("database.bad-url", url=url)) from None
     backend = parsed.get_backend_name()
     if backend == "postgres":
@@ -225,6 +242,13 @@ def normalise(url: str) -> URL:
     if parsed.database in {None, "", ":memory:"}:
         raise InvalidOption(Message("database.in-memory"))
     return parsed.set(drivername="sqlite+pysqlite")
+
+
+def _hosts_as_parameters(found: re.Match[str]) -> str:
+    """Several hosts as the driver's own addresses have them (``//user@a:1,b:2/name``), as SQLAlchemy takes them."""
+    before, hosts, path, parameters = found.groups()
+    listed = "&".join(f"host={host}" for host in hosts.split(","))
+    return f"{before}{path or '/'}?{listed}{'&' + parameters if parameters else ''}"
 
 
 def _without_pooler(url: URL) -> tuple[URL, bool | None]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .connection import Database
 
 CHANNEL = "jobtrail_wake"
+# A session that listens is idle by design; servers before version 14 have no such limit.
+_MAY_BE_IDLE = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 WORK, DEAD, SUSPECT, SCHEDULES, QUEUES = "work", "dead", "suspect", "schedules", "queues"
 Words = frozenset[str]
 Callback = Callable[[Words], None]
@@ -217,6 +219,7 @@ class _NotifyListener:
                 return False
             pooled.detach()
             driver: Any = pooled.dbapi_connection
+            driver.execute(_MAY_BE_IDLE)
             driver.execute(f"LISTEN {CHANNEL}")
             self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
             while not self._stopping.is_set():

@@ -346,8 +346,8 @@ class Writer:
     # -- the connection ------------------------------------------------------------------------------
 
     def _connection(self) -> Connection:
-        if self._conn is not None and self._conn.invalidated:
-            self._drop_connection()  # it broke where errors are of no consequence: in a word after a commit
+        if self._conn is not None and (self._conn.invalidated or self.database.has_ended(self._conn)):
+            self._drop_connection()  # in a word after a commit, whose errors are of no consequence, or while it was idle
         if self._conn is None:
             conn = self.database.own_connection()
             if not self.database.is_sqlite and not self.database.pooled:

@@ -96,6 +96,8 @@ class ThreadBeat:
 
     def _turn(self) -> None:
         try:
+            if self._conn is not None and self._store.database.has_ended(self._conn):
+                self._drop()
             if self._conn is None:
                 self._conn = self._store.database.own_connection()
             workers.beat(self._conn, self._worker, self._store.now())

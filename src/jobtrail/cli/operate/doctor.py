@@ -145,7 +145,9 @@ def _reach(jobs: JobTrail) -> Finding:
 
 
 def _session(jobs: JobTrail) -> Finding:
-    """Report how PostgreSQL is reached: directly, or through a pooler."""
+    """Report how PostgreSQL is reached: directly, or through a pooler, and whether it takes writes."""
+    if jobs.store.database.standby:
+        return Finding("connection", BAD, tr("database.session-standby"), tr("database.session-to-primary"))
     if not jobs.store.database.pooled:
         told = tr("database.session-direct")
     elif jobs.settings.notify_url:

@@ -39,3 +39,6 @@ damaged = { $where } is damaged
 disk-full = the disk that holds { $where } is full
 disk-failed = the disk that holds { $where } cannot be read or written
 cannot-open = { $where } cannot be opened; its folder must exist and be writable
+servers = PostgreSQL at { $hosts }/{ $name }
+session-standby = the server is a standby, which takes no writes
+session-to-primary = name the primary in the address, or both servers and target_session_attrs=read-write

@@ -39,3 +39,6 @@ damaged = { $where }: повреждено
 disk-full = на диске нет места: { $where }
 disk-failed = диск не читается или не пишется: { $where }
 cannot-open = { $where }: не открывается; папка должна существовать и быть доступна для записи
+servers = PostgreSQL на { $hosts }/{ $name }
+session-standby = сервер — резервная реплика, запись на нём невозможна
+session-to-primary = укажите в адресе основной сервер или оба сервера и target_session_attrs=read-write
