@@ -40,6 +40,15 @@ def about(ctx: Context):
 
 
 @task()
+def read_a_growing_file(ctx: Context):
+    path = Path(ctx.file.path)
+    rows = path.read_text().splitlines()
+    with path.open("a") as file:
+        file.write("4\n")
+    return len(rows)
+
+
+@task()
 def no_context(number):
     return number * 2
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import timedelta
 from json import loads
+from types import SimpleNamespace
 
+import process_tasks
 import pytest
 from trails import count_rows, event
 
-from jobtrail import InvalidFile
+from jobtrail import InvalidFile, InvalidOption
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
@@ -136,3 +139,149 @@ def test_a_task_may_accept_a_changed_file_and_the_trail_shows_both(jobs, tmp_pat
     assert told.startswith("accepted: ")
     assert now in told
     assert loads(stored_row(job).file)["sha256"] in told
+
+
+# -- files that are not whole ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.csv.part", "a.TMP", "a.csv.crdownload", "a.csv~", ".a.csv", "a.filepart"])
+def test_a_name_of_an_unfinished_file_is_refused_and_renaming_it_helps(jobs, load, tmp_path, name):
+    path = tmp_path / name
+    path.write_text("x")
+    refused(jobs, load, path, [name, "not finished", "rename"])
+    load.using(file=path.rename(tmp_path / "a.csv")).enqueue()
+    assert count_rows(jobs) == 1
+
+
+@pytest.mark.parametrize(("marker", "name"), [(".done", "a.csv.done"), ("_SUCCESS", "_SUCCESS")])
+def test_a_file_without_its_marker_is_refused(jobs, tmp_path, marker, name):
+    load = jobs.task(name="load", ready_marker=marker)(lambda ctx: None)
+    (tmp_path / "a.csv").write_text("x")
+    refused(jobs, load, tmp_path / "a.csv", ["not ready", name])
+    (tmp_path / name).touch()
+    load.using(file=tmp_path / "a.csv").enqueue()
+    assert count_rows(jobs) == 1
+
+
+@pytest.mark.parametrize("marker", ["", "a/b", ".", 5])
+def test_a_marker_that_is_no_name_is_refused(jobs, marker):
+    with pytest.raises(InvalidOption, match="ready_marker"):
+        jobs.task(name="load", ready_marker=marker)(lambda ctx: None)
+
+
+@pytest.mark.parametrize(
+    ("settle", "age", "waits"),
+    [(0.25, 1.0, [0.25]), (0.25, 60.0, []), (5.0, 1.0, [4.0]), (timedelta(seconds=30), 20.0, [10.0]), (5.0, 6.0, [])],
+)
+def test_the_quiet_time_is_the_tasks_and_only_the_rest_is_waited_for(jobs, tmp_path, monkeypatch, settle, age, waits):
+    load = jobs.task(name="load", settle=settle)(lambda ctx: None)
+    path = tmp_path / "a.csv"
+    path.write_text("x")
+    now = path.stat().st_mtime + age
+    waited = []
+    monkeypatch.setattr("jobtrail.commands.input_files.time", SimpleNamespace(time=lambda: now, sleep=waited.append))
+    load.using(file=path).enqueue()
+    assert waited == pytest.approx(waits)
+
+
+def test_a_row_within_the_quiet_time_refuses_the_file(jobs, tmp_path, monkeypatch):
+    load = jobs.task(name="load", settle=3)(lambda ctx: None)
+    path = tmp_path / "a.csv"
+    path.write_text("x")
+
+    def wait(_seconds):
+        path.write_text("x\ny")
+
+    clock = SimpleNamespace(time=lambda: path.stat().st_mtime, sleep=wait)
+    monkeypatch.setattr("jobtrail.commands.input_files.time", clock)
+    refused(jobs, load, path, ["still being written"])
+
+
+def test_the_quiet_time_is_set_from_outside(make_jobs, tmp_path):
+    config = tmp_path / "jobtrail.toml"
+    config.write_text('[tasks.load]\nsettle = 7\nready_marker = ".ok"\n')
+    load = make_jobs(config=config).task(name="load")(lambda ctx: None)
+    assert (load.task.settle, load.task.ready_marker) == (7.0, ".ok")
+
+
+def growing(path, rows, *, then):
+    """A body that reads its file; ``then`` happens before it has returned."""
+    read = path.read_text().splitlines()
+    rows += read
+    then(path)
+    return len(read)
+
+
+def append(path):
+    with path.open("a") as file:
+        file.write("4\n")
+
+
+def replaced(path):
+    new = path.with_name("new")
+    new.write_text("9\n9\n9\n")
+    os.utime(new, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    new.replace(path)
+
+
+@pytest.mark.parametrize("change", [append, replaced])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_file_that_changes_while_it_is_read_completes_no_job(jobs, tmp_path, change, is_async):
+    path, rows = tmp_path / "a.csv", []
+    path.write_text("1\n2\n3\n")
+
+    @jobs.task(retry=3)
+    def load(ctx):
+        for item in ctx.items([1, 2, 3]):
+            with item:
+                pass
+        return growing(path, rows, then=change)
+
+    @jobs.task
+    async def load_async():
+        return growing(path, rows, then=change)
+
+    job = (load_async if is_async else load).using(file=path).enqueue()
+    drain(jobs)
+    assert (job.refresh().status, rows) == ("failed", ["1", "2", "3"])
+    assert job.error["type"].endswith("InputChanged")
+    assert "while the job ran" in job.error["message"]
+    assert job.attempt == 1
+    assert "while the job ran" in event(job, "input_changed").reason
+
+
+def test_a_task_may_accept_a_file_that_changes_while_it_is_read(jobs, tmp_path):
+    path, rows = tmp_path / "a.csv", []
+    path.write_text("1\n2\n3\n")
+    load = jobs.task(name="load", on_input_change="accept")(lambda ctx: growing(path, rows, then=append))
+    job = load.using(file=path).enqueue()
+    drain(jobs)
+    assert (job.refresh().status, job.result()) == ("completed", 3)
+    assert event(job, "input_changed").reason.startswith("accepted: ")
+
+
+@pytest.mark.parametrize("then", ["touch", "unlink", "rewrite"])
+def test_a_file_with_the_same_content_or_moved_away_has_not_changed(jobs, tmp_path, then):
+    path, rows = tmp_path / "a.csv", []
+    path.write_text("1\n")
+
+    def change(path):
+        if then == "rewrite":
+            path.write_text(path.read_text())
+        else:
+            getattr(path, then)()
+
+    job = jobs.task(name="load")(lambda ctx: growing(path, rows, then=change)).using(file=path).enqueue()
+    drain(jobs)
+    assert job.refresh().status == "completed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
+def test_a_file_that_changes_while_a_child_process_reads_it_completes_no_job(jobs, tmp_path):
+    jobs.tasks.add(process_tasks.app.tasks.get("read_a_growing_file"))
+    path = tmp_path / "a.csv"
+    path.write_text("1\n2\n3\n")
+    job = jobs.task_named("read_a_growing_file").using(file=path).enqueue()
+    drain(jobs, slots=1)
+    assert (job.refresh().status, path.read_text()) == ("failed", "1\n2\n3\n4\n")
+    assert "while the job ran" in job.error["message"]

@@ -11,23 +11,39 @@ from typing import TYPE_CHECKING
 
 from jobtrail.errors import InputChanged, InvalidFile
 from jobtrail.job.model import FileInput
+from jobtrail.job.task import SETTLE
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CHUNK = 1 << 20
-YOUNG, SETTLE = 2.0, 0.25  # seconds
+YOUNG = 2.0  # seconds: a file that was changed within them may still grow
+UNFINISHED = (".part", ".partial", ".filepart", ".tmp", ".crdownload", "~")  # of names that a writer renames at its end
+Look = tuple[int, int, int]  # size, time of change and inode: equal as long as nobody writes
 
 
-def inspect(path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None) -> FileInput:
+def inspect(
+    path: str | os.PathLike[str],
+    *,
+    settle: float = SETTLE,
+    ready_marker: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FileInput:
     """Read a file whole and remember what it is: absolute path, size in bytes, SHA-256.
 
-    ``progress`` is told (bytes read, size). A file that was changed within the last two seconds is looked at
-    twice, a quarter of a second apart.
+    A file that was changed a short time ago is looked at twice, until it has been left alone for ``settle`` seconds.
 
-    Raises: InvalidFile when it is missing, no plain file, unreadable, has a name that cannot be shown, or
-    changes while it is read.
+    Args:
+        path: the file.
+        settle: seconds for which it must not have changed. This call waits for what is left of them.
+        ready_marker: a file beside it that says it is whole: an ending to add to its name (".done"), or a name.
+        progress: is told (bytes read, size).
+
+    Raises:
+        InvalidFile: when it is missing, no plain file, unreadable, has a name that cannot be shown or that of a file
+            on its way, has no marker, or changes while it is read.
+
     """
     where = Path(path)
     if not str(where).isprintable():
@@ -35,20 +51,24 @@ def inspect(path: str | os.PathLike[str], *, progress: Callable[[int, int], None
         raise InvalidFile(message)
     where = where.absolute()
     before = _stat(where)
-    if time.time() - before.st_mtime < YOUNG:
-        time.sleep(SETTLE)
+    _refuse_unfinished(where, ready_marker)
+    age = time.time() - before.st_mtime
+    if age < max(YOUNG, settle):
+        time.sleep(min(settle, max(SETTLE, settle - age)))
         _refuse_changed(where, before)
     sha256 = _hash(where, before.st_size, progress)
     _refuse_changed(where, before)
     return FileInput(str(where), before.st_size, sha256)
 
 
-def given(file: FileInput | str | os.PathLike[str]) -> FileInput:
-    """A file that somebody hands in: one that was looked at already, or a path.
+def given(
+    file: FileInput | str | os.PathLike[str], *, settle: float = SETTLE, ready_marker: str | None = None
+) -> FileInput:
+    """A file that somebody hands in: one that was looked at already, or a path, as for `inspect`.
 
     Raises: InvalidFile.
     """
-    return file if isinstance(file, FileInput) else inspect(file)
+    return file if isinstance(file, FileInput) else inspect(file, settle=settle, ready_marker=ready_marker)
 
 
 def check_unchanged(file: FileInput) -> FileInput:
@@ -68,6 +88,38 @@ def check_unchanged(file: FileInput) -> FileInput:
         changed.now = now  # type: ignore[attr-defined]
         raise changed
     return now
+
+
+def look(path: str) -> Look | None:
+    """What tells without reading that a file was written or replaced; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def check_unchanged_since(file: FileInput, before: Look | None) -> None:
+    """Compare a file at the end of a body with ``before`` its start. It is read again only if the look differs.
+
+    A file that is gone is no change: many bodies move their file away.
+
+    Raises: InputChanged when its content is another one (``error.now`` then tells which).
+    """
+    now = look(file.path)
+    if now is None or now == before:
+        return
+    try:
+        found = FileInput(file.path, now[0], _hash(Path(file.path), now[0], None))
+    except InvalidFile:
+        return
+    if found.sha256 != file.sha256:
+        message = Message(
+            "commands.input-changed-meanwhile", file=file.name, before=file.sha256[:12], now=found.sha256[:12]
+        )
+        changed = InputChanged(message)
+        changed.now = found  # type: ignore[attr-defined]
+        raise changed
 
 
 def to_json(file: FileInput) -> str:
@@ -96,6 +148,18 @@ def _stat(path: Path) -> os.stat_result:
         message = Message("commands.not-a-file", path=path)
         raise InvalidFile(message)
     return found
+
+
+def _refuse_unfinished(path: Path, marker: str | None) -> None:
+    """Raises: InvalidFile for a name that writers use until a file is whole, and where its marker is missing."""
+    if path.name.startswith(".") or path.name.lower().endswith(UNFINISHED):
+        message = Message("commands.file-on-its-way", path=path, endings=UNFINISHED)
+        raise InvalidFile(message)
+    if marker is not None:
+        beside = path.with_name(path.name + marker if marker.startswith(".") else marker)
+        if not beside.is_file():
+            message = Message("commands.file-not-ready", path=path, marker=beside.name)
+            raise InvalidFile(message)
 
 
 def _refuse_changed(path: Path, before: os.stat_result) -> None:

@@ -68,7 +68,7 @@ def prepare(
     text = encode_arguments(args, settings.argument_limit)
     if using is NOTHING:
         return Prepared(_template(task, submitter, text), PLAIN, plain=True)
-    file = _file(using)
+    file = _file(using, task)
     period = _period(using, task)
     source = None if using.source is None else name_option("source", using.source)
     unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None)
@@ -180,7 +180,7 @@ def _template(task: Task, submitter: str, args: str) -> NewJob:
     )
 
 
-def _file(using: Using) -> FileInput | None:
+def _file(using: Using, task: Task) -> FileInput | None:
     if using.file is None:
         return None
     if using.period is not None:
@@ -189,7 +189,7 @@ def _file(using: Using) -> FileInput | None:
     if not isinstance(using.file, (str, os.PathLike, FileInput)):
         message = Message("commands.file-not-path", type=type(using.file).__name__)
         raise InvalidOption(message)
-    return input_files.given(using.file)
+    return input_files.given(using.file, settle=task.settle, ready_marker=task.ready_marker)
 
 
 def _period(using: Using, task: Task) -> Period | None:

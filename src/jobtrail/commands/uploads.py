@@ -17,8 +17,6 @@ from jobtrail.job.model import FileInput, Outcome, new_id
 from jobtrail.messages import Message
 from jobtrail.store.search import relations
 
-from . import input_files
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -140,7 +138,7 @@ def find(folder: Path, upload: str) -> FileInput:
     raise NotFound(message)
 
 
-def below(roots: Iterable[str], path: str) -> FileInput:
+def below(roots: Iterable[str], path: str) -> str:
     """A file of this server that may be named from outside: below one of the roots, wherever links lead.
 
     Raises: InvalidFile, in the same words whether it is not allowed or not there.
@@ -149,7 +147,7 @@ def below(roots: Iterable[str], path: str) -> FileInput:
     for root in allowed if path.isprintable() else ():
         found = (root / path).resolve()
         if found.is_relative_to(root.resolve()) and _is_file(found):
-            return input_files.inspect(found)
+            return str(found)
     where = ", ".join(str(root) for root in allowed)
     message = Message("commands.no-server-files")
     if allowed:

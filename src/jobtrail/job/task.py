@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
+SETTLE = 0.25  # seconds; submitting waits for them, also in a request, so a task with slow writers asks for more
 EXECUTORS = ("local", "process")
 LABELS_LIMIT = 20
 LEAST_MEMORY = 32 * 1_048_576
@@ -48,6 +49,8 @@ class Task:
     max_failed_items: FailedItemsLimit | None = None
     on_interrupt: str = "requeue"
     on_input_change: str = "fail"
+    settle: float = SETTLE
+    ready_marker: str | None = None
     executor: str = "local"
     memory_limit: int | None = None
     max_jobs_per_child: int = 100
@@ -333,9 +336,13 @@ def _check_options(task: Task) -> None:
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
     choice_option("executor", task.executor, EXECUTORS)
+    if task.ready_marker is not None and ("/" in name_option("ready_marker", task.ready_marker) or task.ready_marker == "."):
+        message = Message("job.bad-ready-marker", value=repr(task.ready_marker))
+        raise InvalidOption(message)
     _check_process_options(task)
     set_(task, "memory_limit", bytes_option("memory_limit", task.memory_limit))
     set_(task, "retry", coerce_retry(task.retry))
+    set_(task, "settle", seconds_option("settle", task.settle) or SETTLE)
     set_(task, "timeout", seconds_option("timeout", task.timeout))
     set_(task, "stall_timeout", seconds_option("stall_timeout", task.stall_timeout))
     limit = task.max_failed_items

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.commands import input_files
 from jobtrail.errors import InputChanged, PermanentError
 from jobtrail.job.failure import describe
+from jobtrail.job.model import Snooze
 from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
-from jobtrail.messages import Message
+from jobtrail.messages import Message, stored
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.context import AsyncContext, Context
 from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished, unfinished
@@ -71,17 +72,39 @@ def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
 
 def _file_of(run: Run) -> FileInput:
     submitted = input_files.from_json(run.claim.file or "")
+    run.input_look = input_files.look(submitted.path)
     try:
         return input_files.check_unchanged(submitted)
     except InputChanged as changed:
-        now = getattr(changed, "now", None)
-        if run.task.on_input_change != "accept" or now is None:
-            raise
-        run.recorder.note(
-            "input_changed", Message("worker.input-accepted", submitted=submitted.sha256, now=now.sha256).stored
-        )
-        accepted: FileInput = now
-        return accepted
+        return _accepted(run, changed, "worker.input-accepted", submitted)
+
+
+def _check_input(run: Run) -> None:
+    """At the end of a body: its file must still be what it has read.
+
+    Raises:
+        InputChanged: if it is not and the task does not accept that.
+
+    """
+    file = run.ctx.file if run.ctx is not None else None
+    if file is not None:
+        try:
+            input_files.check_unchanged_since(file, run.input_look)
+        except InputChanged as changed:
+            _accepted(run, changed, "worker.input-accepted-meanwhile", file)
+
+
+def _accepted(run: Run, changed: InputChanged, code: str, before: FileInput) -> FileInput:
+    """The file as it is now, where the task accepts the change; the trail names both.
+
+    Raises: InputChanged where it does not.
+    """
+    now: FileInput | None = getattr(changed, "now", None)
+    if run.task.on_input_change != "accept" or now is None:
+        run.recorder.note("input_changed", stored(changed))
+        raise changed
+    run.recorder.note("input_changed", Message(code, submitted=before.sha256, now=now.sha256).stored)
+    return now
 
 
 async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> BaseException | None:
@@ -145,11 +168,13 @@ async def body(run: Run) -> Any:
     try:
         run.check_wanted()
         if run.remote is not None:
-            run.body_value = await run.remote.perform(run)
+            value = await run.remote.perform(run)
         else:
             value = await (run.task.function(**arguments) if run.task.is_async else _in_thread(run, arguments))
             refuse_unfinished(value, TASK_FUNCTION)
-            run.body_value = value
+        if run.claim.file and not isinstance(value, Snooze):
+            await asyncio.to_thread(_check_input, run)
+        run.body_value = value
     except BaseException as error:
         run.body_error = error
         raise

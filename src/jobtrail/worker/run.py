@@ -121,6 +121,7 @@ class Run:
     around_body: AroundBody | None = None
     hook_timeout: float | None = None
     entered: bool = False
+    input_look: tuple[int, int, int] | None = None  # of the input file, before the body
     next_call: Awaitable[Any] | None = None  # what the last call_next(run) returned, to be awaited
     body_begun: bool = False
     body_ended: bool = False

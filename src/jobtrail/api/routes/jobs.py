@@ -188,8 +188,8 @@ def _submit(context: ApiContext, given: Submission, key: str | None, who: Person
     return StoredJob(job=job_line(stored_row(job)), created=job.created)
 
 
-def file_of(context: ApiContext, given: FileGiven | None) -> FileInput | None:
-    """The input file that a request names, looked at and hashed.
+def file_of(context: ApiContext, given: FileGiven | None) -> FileInput | str | None:
+    """The input file that a request names: an upload, or the path of a file that may be named.
 
     Raises: InvalidFile, NotFound, UsageError.
     """

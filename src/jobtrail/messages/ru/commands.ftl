@@ -78,3 +78,6 @@ skip-since-shown = изменилось после показа
 queue-name = имя очереди
 failed = задание { $job } ({ $task }): { status-name }
 failed-because = задание { $job } ({ $task }): { status-name }: { $error }
+input-changed-meanwhile = входной файл { $file } изменился во время задания (SHA-256 { $before }… в начале, { $now }… в конце), поэтому его конец мог остаться непрочитанным; подайте его снова, когда он будет целым
+file-on-its-way = имя { $path } говорит, что файл не закончен (точка в начале или { $endings } в конце); переименуйте его, когда он будет целым
+file-not-ready = файл { $path } не готов: рядом нет { $marker }

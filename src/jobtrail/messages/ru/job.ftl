@@ -170,3 +170,4 @@ accepted-periods = 2013, 2013-02, 2013-02-12, 2013-02-12T05, 2013-W07 и нач�
 function-without-name = у { $function } нет __name__; задайте имя задачи: @jobs.task(name=...)
 not-callable = задаче «{ $task }» нужна функция; { $function } нельзя вызвать. Поставьте @jobs.task на обычную функцию или зарегистрируйте связанный метод: jobs.task(Class.method)
 generator-function = задача «{ $task }» — генераторная функция ({ $function }): вызов только создаёт генератор и ничего не выполняет. Используйте return вместо yield или ctx.items() для цикла
+bad-ready-marker = ready_marker должен быть окончанием, которое добавляется к имени файла, например '.done', или именем файла в той же папке; сейчас это { $value }
