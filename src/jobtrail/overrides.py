@@ -1,7 +1,7 @@
-"""What is set from outside the program: `jobtrail.toml` and JOBTRAIL_TASK__… variables, over settings and task options.
+"""Overrides settings and task options by `jobtrail.toml` and JOBTRAIL_TASK__… variables.
 
-The file may have two tables: ``[settings]``, and one for each task, ``[tasks."weather.sync"]``. Both are checked
-when they are read, and once more against the task when it is registered; whoever is wrong is named, file and key.
+The file may have the table ``[settings]`` and one for each task, ``[tasks."weather.sync"]``. Values are checked when
+they are read, and against the task when it is registered. An error names the file and the key, or the variable.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FILE = "jobtrail.toml"
 VARIABLE = "JOBTRAIL_CONFIG"
 PREFIX = "JOBTRAIL_TASK__"
-NOTHING = "none"  # neither TOML nor a variable can say None
-FIXED = frozenset({"name", "function", "aliases", "middleware", "secret", "options"})  # the program's alone
+NOTHING = "none"  # TOML and variables have no None
+FIXED = frozenset({"name", "function", "aliases", "middleware", "secret", "options"})  # only the program sets these
 OPTIONS = {f.name: f for f in fields(Task) if f.init and f.name not in FIXED}
 _log = logging.getLogger("jobtrail.settings")
 _RETRY = ("attempts", "wait", "on_partial", "max_delay")
@@ -41,7 +41,7 @@ _WAITS = {"fixed": {"kind", "seconds"}, "exponential": {"kind", "base", "factor"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value from outside, and the place that it stands in."""
+    """A value and the place where it is set."""
 
     value: Any
     by: str
@@ -49,9 +49,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Overridden:
-    """An option of a task that is not as the program says: what it was, what it is, and by what.
+    """An option of a task that is overridden: its value in the program, the value in force, and where it is set.
 
-    Of ``retry`` only the parts that differ are told, as a dict.
+    For ``retry`` the values are dicts of the parts that differ.
     """
 
     option: str
@@ -62,7 +62,7 @@ class Overridden:
 
 @dataclass(slots=True)
 class Overrides:
-    """Everything from outside that one application goes by; ``path`` is the file, where there is one."""
+    """All overrides of one application; ``path`` is the file, if there is one."""
 
     path: Path | None = None
     values: dict[str, Given] = field(default_factory=dict)
@@ -79,13 +79,18 @@ class Overrides:
         """
         for name, one in self.values.items():
             value = None if one.value == NOTHING else one.value
-            base = _told(one.by, partial(base.with_values, **{name: value}))
+            base = _at_place(one.by, partial(base.with_values, **{name: value}))
         return base
 
     def applied(self, task: Task, declared: Iterable[str] = ()) -> Task:
-        """The task with what is said about it from outside; ``declared`` are the options that its middleware reads.
+        """Return the task with its overrides: the variables win over the file.
 
-        Raises: InvalidOption naming the place that is wrong.
+        Args:
+            task: The task as the program declares it.
+            declared: Options that its middleware reads.
+
+        Raises:
+            InvalidOption: if an option is unknown or a value is not valid, naming the place.
         """
         changed = _with(task, self.tasks.get(task.name, {}), declared)
         changed = _with(changed, self._of_environment(task.name), declared)
@@ -108,7 +113,7 @@ class Overrides:
         ]
 
     def warn_of_unknown(self, find: Callable[[str], Task | None]) -> None:
-        """Say in the log what is set for tasks that this process does not have: one file may serve several programs."""
+        """Log what is set for tasks that are not registered here: one file may serve several programs."""
         for told in self.unknown(find):
             _log.warning("%s", told)
 
@@ -135,16 +140,18 @@ class Overrides:
 
 
 def spelled(task: str) -> str:
-    """A task's name as a variable spells it: capitals, and one underscore for whatever is no letter or digit."""
+    """The name of a task in a variable: capitals, and an underscore for other characters than letters and digits."""
     return re.sub(r"[^A-Z0-9]+", "_", task.upper()).strip("_")
 
 
 def read(config: str | os.PathLike[str] | None = "auto") -> Overrides:
-    """What is set from outside: in the file ``config`` (with "auto" the one that JOBTRAIL_CONFIG names) and by variables.
+    """Read the overrides of a file and of the environment.
 
-    None reads nothing at all.
+    Args:
+        config: The file; "auto" for the one that JOBTRAIL_CONFIG names; None reads neither file nor environment.
 
-    Raises: InvalidOption naming file and key.
+    Raises:
+        InvalidOption: if a name or a value is not valid, naming the file and the key, or the variable.
     """
     if config is None:
         return Overrides()
@@ -176,14 +183,11 @@ def _read_file(found: Overrides, path: Path, named: Message) -> None:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        message = Message("config.unreadable-file", named=named, error=error.strerror or error)
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("config.unreadable-file", named=named, error=error.strerror or error)) from None
     except ValueError as error:  # also of the encoding
-        message = Message("config.not-toml", path=path, error=error)
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("config.not-toml", path=path, error=error)) from None
     for name in tables.keys() - {"settings", "tasks"}:
-        message = Message("config.unknown-table", path=path, name=name)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.unknown-table", path=path, name=name))
     found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
     for task, options in _table(path, "tasks", tables).items():
         name = f'tasks."{task}"'
@@ -195,21 +199,19 @@ def _table(path: Path, name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     value = tables.get(name, {})
     if isinstance(value, dict):
         return value
-    message = Message("config.not-a-table", path=path, name=name, value=repr(value))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("config.not-a-table", path=path, name=name, value=repr(value)))
 
 
 # -- the environment ---------------------------------------------------------------------------------
 
 
 def _read_variables(found: Overrides) -> None:
-    """JOBTRAIL_TASK__<TASK>__<OPTION>, or …__RETRY__<PART>."""
+    """Read JOBTRAIL_TASK__<TASK>__<OPTION> and …__RETRY__<PART>."""
     for name in sorted(one for one in os.environ if one.startswith(PREFIX)):
         task, *words = name.removeprefix(PREFIX).split("__")
         option, *part = [word.lower() for word in words] or [""]
         if not task or not option or len(part) > (option == "retry"):
-            message = Message("config.bad-variable-name", name=name, prefix=PREFIX)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("config.bad-variable-name", name=name, prefix=PREFIX))
         given, value = found.variables.setdefault(task, {}), _parsed(os.environ[name])
         if part:
             kept = given[option].value if option in given else {}
@@ -218,7 +220,7 @@ def _read_variables(found: Overrides) -> None:
 
 
 def _parsed(text: str) -> Any:
-    """A value as TOML writes it (60, true, {attempts = 3}); what is none is a text."""
+    """Read a value as in TOML (60, true, {attempts = 3}); anything else is a text."""
     import tomllib
 
     try:
@@ -232,21 +234,19 @@ def _parsed(text: str) -> Any:
 
 
 def _specimen() -> None:
-    """Stands for any task while values are checked before their task is known."""
+    """A task function for checks before the task is known."""
 
 
 def _check(given: Mapping[str, Given]) -> None:
-    """Refuse at once whatever would be refused for every task."""
+    """Raise InvalidOption for what is not valid for any task."""
     for option, one in given.items():
         if option in FIXED:
-            message = Message("config.fixed-option", option=option, place=one.by)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("config.fixed-option", option=option, place=one.by))
         if option in OPTIONS:
             task = Task("specimen", _specimen, executor="process")
-            _told(one.by, partial(_replaced, task, {option: one.value}))
+            _at_place(one.by, partial(_replaced, task, {option: one.value}))
         elif isinstance(one.value, dict) and one.value and one.value.keys() <= OPTIONS.keys():
-            message = Message("config.table-of-options", place=one.by)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("config.table-of-options", place=one.by))
 
 
 def _with(task: Task, given: Mapping[str, Given], declared: Iterable[str]) -> Task:
@@ -255,10 +255,11 @@ def _with(task: Task, given: Mapping[str, Given], declared: Iterable[str]) -> Ta
     known = {*OPTIONS, *declared}
     for option, one in given.items():
         if option not in known:
-            message = Message("config.unknown-option", task=task.name, option=option, known=sorted(known), place=one.by)
-            raise InvalidOption(message)
+            raise InvalidOption(
+                Message("config.unknown-option", task=task.name, option=option, known=sorted(known), place=one.by)
+            )
     places = ", ".join(one.by for one in given.values())
-    return _told(places, partial(_replaced, task, {option: one.value for option, one in given.items()}))
+    return _at_place(places, partial(_replaced, task, {option: one.value for option, one in given.items()}))
 
 
 def _replaced(task: Task, values: Mapping[str, Any]) -> Task:
@@ -275,7 +276,7 @@ def _meant(task: Task, option: str, value: Any) -> Any:
 
 
 def _retry(value: Any, base: Retry) -> Retry:
-    """The task's own policy with some of it changed: which errors are tried again stays the program's."""
+    """Return the policy of the task with some parts changed; which errors are retried stays as in the program."""
     if not isinstance(value, dict):
         value = {"attempts": value}
     _known("retry", value, _RETRY)
@@ -290,23 +291,19 @@ def _wait(value: Any) -> dict[str, Any]:
         return {"kind": "fixed", "seconds": value}
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _WAITS:
-        message = Message("config.bad-retry-wait")
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.bad-retry-wait"))
     _known("retry wait", value, _WAITS[kind])
     if kind == "fixed" and "seconds" not in value:
-        message = Message("config.retry-wait-without-seconds")
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.retry-wait-without-seconds"))
     if not isinstance(value.get("jitter", True), bool):
-        message = Message("config.retry-jitter-not-boolean", value=repr(value["jitter"]))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.retry-jitter-not-boolean", value=repr(value["jitter"])))
     return value
 
 
 def _known(what: str, value: Mapping[str, Any], known: Iterable[str]) -> None:
     unknown = sorted(value.keys() - set(known))
     if unknown:
-        message = Message("config.unknown-key", what=what, unknown=unknown[0], known=sorted(known))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.unknown-key", what=what, unknown=unknown[0], known=sorted(known)))
 
 
 def _value(task: Task, option: str) -> Any:
@@ -316,9 +313,8 @@ def _value(task: Task, option: str) -> Any:
     return str(value) if isinstance(value, FailedItemsLimit) else value
 
 
-def _told(by: str, make: Callable[[], _T]) -> _T:
+def _at_place(by: str, make: Callable[[], _T]) -> _T:
     try:
         return make()
     except InvalidOption as error:
-        message = Message("config.at-place", place=by, problem=error)
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("config.at-place", place=by, problem=error)) from None

@@ -280,7 +280,7 @@ def run(tmp_path, sqlite_url, capsys, monkeypatch):
 def test_c37_an_address_that_others_reach_needs_a_way_to_log_in(serve, run):
     code, _, told = run("serve", "--no-worker", "--host", "0.0.0.0", "--port", "0")
     assert code == 2
-    assert "nobody could log in: make a token first" in told
+    assert "nobody could log in: create a token first" in told
     server = serve("--host", "0.0.0.0", "--new-token", "operator", "--no-worker")
     server.address = server.address.replace("0.0.0.0", "127.0.0.1")
     token = server.told["token"]
