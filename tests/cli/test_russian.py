@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 
 from jobtrail.cli import help as help_module
 from jobtrail.cli.program import program
@@ -59,7 +58,7 @@ def _russian(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def commands() -> Iterator[list[str]]:
     """The words of every command and group."""
-    main: Any = typer.main.get_command(program())
+    main: Any = program()
     yield []
     for name, one in main.commands.items():
         yield [name]
@@ -79,7 +78,7 @@ def test_help_is_in_russian(bare: Command) -> None:
 
 
 def test_every_option_has_help() -> None:
-    main: Any = typer.main.get_command(program())
+    main: Any = program()
     without = []
     for words in commands():
         one = main

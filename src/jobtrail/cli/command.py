@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from functools import wraps
+from collections import UserDict
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,32 @@ from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name. Each is built when it is asked for: a call needs one of them, and all take a tenth of a second."""
+
+    def later(self, name: str, add: Callable[[typer.Typer], None]) -> None:
+        """Register what adds a command to a program."""
+        self.data[name] = add
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the command of this name, built."""
+        found = self.data[name]
+        if not isinstance(found, Command | Group):
+            one = typer.Typer(rich_markup_mode=None, add_completion=False)
+            one.callback()(lambda: None)
+            found(one)
+            found = self.data[name] = typer.main.get_group(one).commands[name]
+        return found
+
+
+class Deferred(typer.Typer):
+    """A program that does not build its commands before they are asked for."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = Commands()
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,6 +79,9 @@ def command_group(
         commands: The function and the code of the help for each command.
 
     """
+    if isinstance(cli, Deferred):
+        cli.commands.later(name, partial(command_group, name=name, panel=panel, about=about, commands=commands))
+        return
     group = typer.Typer(
         name=name, cls=Group, invoke_without_command=True, rich_markup_mode=None, help=about,
         context_settings={"help_option_names": ["--help", "-h"]},
@@ -105,6 +135,9 @@ def command(
     """
 
     def register(function: Callable[..., int | None]) -> None:
+        if isinstance(cli, Deferred):
+            cli.commands.later(name, lambda one: command(one, name, panel, about)(function))
+            return
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
         names = {p.name for p in own}
         shared = {key: value for key, value in _SHARED.items() if key not in names}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from jobtrail.messages import tr
 
-from .command import AppOption, DatabaseOption, DebugOption, VersionOption
+from .command import AppOption, DatabaseOption, DebugOption, Deferred, VersionOption
 from .help import PANELS, Group, write_commands
 from .session import Session
 
@@ -38,12 +39,12 @@ class Program(Group):
         return own if own is not None else group_of(cmd_name, ctx.params.get("app"))
 
 
-def program() -> typer.Typer:
+def program() -> TyperGroup:
     """All commands."""
     from .commands import actions, backfill, coverage, listing, questions, queues, schedules, show, submit
     from .operate import demo, maintenance, metrics, plugins, serve, worker
 
-    cli = typer.Typer(
+    cli = Deferred(
         name="jobtrail",
         cls=Program,
         rich_markup_mode=None,  # boxes would double the time that help takes
@@ -57,7 +58,9 @@ def program() -> typer.Typer:
     reading = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
     for part in (*reading, submit, actions, backfill, worker, serve, maintenance, demo):
         part.add_to(cli)
-    return cli
+    built = typer.main.get_group(cli)
+    built.commands = cli.commands
+    return built
 
 
 def _root(
