@@ -261,7 +261,7 @@ def test_keys_go_when_they_have_expired(store: Store, make: Maker) -> None:
 
 def test_c39_jobs_that_end_meanwhile_wait_for_no_clean_up(store: Store, other: Store, make: Maker, old: Any) -> None:
     """In committed chunks: nobody waits a second for a lock, and each pass of a chunk makes progress."""
-    for _ in range(60):
+    for _ in range(30):
         old(Status.COMPLETED)
     waiting = [make.pending() for _ in range(40)]
     ended = threading.Event()
