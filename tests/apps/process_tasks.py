@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 from jobtrail import AsyncContext, Context, JobTrail, Partial, PermanentError, RetryableError, Snooze
@@ -61,6 +63,28 @@ def loop(ctx: Context, *, count: int, bad: list[int] = (), durable: bool = False
                 raise ValueError(f"bad {item.value}")
     ctx.set_progress(100, "looped", {"count": count})
     return count
+
+
+class Rows:
+    """Much memory."""
+
+
+LEFT: list[weakref.ref[Rows]] = []
+
+
+@task(retry=1)
+def fail_with_rows(ctx: Context):
+    """Raise with a variable that the next jobs of this child look for."""
+    gc.disable()
+    rows = Rows()
+    LEFT.append(weakref.ref(rows))
+    error = ValueError(str(rows))
+    raise error
+
+
+@task()
+def rows_left(ctx: Context):
+    return [len(LEFT), sum(1 for ref in LEFT if ref() is not None)]
 
 
 @task(retry=1)

@@ -70,6 +70,7 @@ class LocalExecutor:
             if work is None:
                 return
             work()
+            del work  # it holds the body's arguments and result, and the next one may be long in coming
             with self._lock:
                 self._idle += 1
 

@@ -13,6 +13,7 @@ import re
 from asyncio import CancelledError
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.messages import Message, render
@@ -99,6 +100,25 @@ def describe(error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Se
         name = type(error).__name__
         message = f"<unprintable {name}> (describing it raised {type(trouble).__name__})"
         return Failure(name, message, "", _fingerprint(name, "", ""), "")
+
+
+def forget_frames(error: BaseException) -> None:
+    """Release the variables of the frames that an error passed through, those of its causes included.
+
+    An error refers to its frames and a frame to its variables, the error often among them. Such a circle would keep all
+    that a body had loaded until the garbage collector comes by.
+    """
+    left, seen = [error], set()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        clear_frames(one.__traceback__)
+        one.__traceback__ = None
+        left += [each for each in (one.__cause__, one.__context__) if each is not None]
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
 
 
 def mask_urls(text: str) -> str:

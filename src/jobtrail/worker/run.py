@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StopSignal
+from jobtrail.job.failure import forget_frames
 from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
 from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN, Stop
@@ -180,6 +181,19 @@ class Run:
         """Stop the body because a newer run owns the job; what it still reports is refused."""
         self.recorder.overtaken = True
         self._cancel_body(OVERTAKEN)
+
+    def release(self) -> None:
+        """Drop what the body has left, once its end is decided; nothing waits for the garbage collector."""
+        if self.thread is not None and not self.thread.ended:
+            return  # the worker has ended before it; `OrphanedRun` reads its end
+        for error in (self.body_error, self.thread.error if self.thread is not None else None):
+            if error is not None:
+                forget_frames(error)
+        self.body_value = self.body_error = self.coroutine = None
+        self.arguments, self.thread = {}, None
+        if self.ctx is not None:
+            self.ctx._on_cancel.clear()
+            self.ctx._on_cleanup.clear()
 
     @property
     def body_lives(self) -> bool:

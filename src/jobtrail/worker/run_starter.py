@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.errors import JobTrailError, UnknownTask
 from jobtrail.job import outcome as outcomes
 from jobtrail.job import transitions
-from jobtrail.job.failure import describe
+from jobtrail.job.failure import describe, forget_frames
 from jobtrail.job.items import failed_since
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import StopCause
@@ -134,21 +134,28 @@ class RunStarter:
         run.coroutine = asyncio.get_running_loop().create_task(self._perform(run))
 
     async def _perform(self, run: Run) -> None:
-        claim = run.claim
-        outcome: BodyOutcome
+        outcome = await self._outcome_of(run)
+        (run.on_orphaned_end or self._over)(run, outcome)
+        run.release()
+
+    async def _outcome_of(self, run: Run) -> BodyOutcome:
         try:
-            if not claim.fresh:
+            if not run.claim.fresh:
                 await asyncio.to_thread(self._recall, run)
             try:
-                run.arguments = run.task.signature.bind(run.task.name, (), decode(claim.args))
+                run.arguments = run.task.signature.bind(run.task.name, (), decode(run.claim.args))
             except (JobTrailError, ValueError) as error:
-                outcome = refused_arguments(error)
-            else:
-                raised = await perform(run, self._chain(run), self._steps, self._state)
-                outcome = understand(run, raised, self._settings)
+                return refused_arguments(error)
+            return self._understood(run, await perform(run, self._chain(run), self._steps, self._state))
         except BaseException as unexpected:
-            outcome = understand(run, unexpected, self._settings)
-        (run.on_orphaned_end or self._over)(run, outcome)
+            return self._understood(run, unexpected)
+
+    def _understood(self, run: Run, error: BaseException | None) -> BodyOutcome:
+        try:
+            return understand(run, error, self._settings)
+        finally:
+            if error is not None:
+                forget_frames(error)
 
     def _recall(self, run: Run) -> None:
         """Load what earlier runs recorded: the items of the generation, and the size of the log."""

@@ -25,7 +25,7 @@ from jobtrail.errors import (
     UnknownTask,
 )
 from jobtrail.executors.process.child_process import whole_mb
-from jobtrail.job.failure import describe
+from jobtrail.job.failure import describe, forget_frames
 from jobtrail.job.items import FailedItemsLimit
 from jobtrail.job.json_value import decode, encode_result, safe_text
 from jobtrail.job.model import Claim, FileInput, Partial, Snooze
@@ -97,6 +97,7 @@ class RemoteJob:
         except BaseException as error:
             lift()
             end = self._raised(error)
+            forget_frames(error)
         finally:
             log_capture.current.reset(token)
         self._recorder.stop()
