@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from jobtrail import errors
 from jobtrail.errors import AnswerRefused, Conflict, InvalidOption
 from jobtrail.messages import (
     LANGUAGES,
@@ -80,6 +81,97 @@ def source() -> tuple[set[str], list[tuple[str, str, set[str]]]]:
                     if isinstance(code, ast.Constant) and isinstance(code.value, str) and CODE.fullmatch(code.value)
                 ]
     return found, calls
+
+
+# Who shows a sentence to people: our errors (also the one that a body's loop raises), the reason of a snooze, a name.
+SHOWN = {
+    name
+    for name, one in vars(errors).items()
+    if isinstance(one, type) and issubclass(one, (errors.JobTrailError, errors.TooManyFailedItems))
+} | {"Snooze", "name_option"}
+FED = {"reason", "note", "why", "sentence", "problem"}
+
+
+def words(node: ast.AST | None, local: dict[str, ast.AST]) -> bool:
+    """Whether an expression is English text of the source, or a local name for one."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return " " in text.strip()
+        case ast.JoinedStr(values=parts):
+            return any(words(part, {}) or re.search("[a-z]{2}", str(getattr(part, "value", ""))) for part in parts
+                       if isinstance(part, ast.Constant))  # fmt: skip
+        case ast.Name(id=name):
+            return words(local.get(name), {})
+        case ast.BinOp(left=left, right=right):
+            return words(left, local) or words(right, local)
+        case ast.IfExp(body=body, orelse=orelse):
+            return words(body, local) or words(orelse, local)
+        case ast.BoolOp(values=values) | ast.Dict(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            return any(words(value, local) for value in values)
+        case ast.Subscript(value=value):
+            return words(value, local)
+    return False
+
+
+def english(text: str) -> list[int]:
+    """The lines of a source in which an error, a reason or a note is English words and not a message."""
+    found = set()
+    tree = ast.parse(text)
+    for scope in ast.walk(tree):
+        if not isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        local = {
+            target.id: node.value
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and words(node.value, {})
+        }
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                fed = [word.value for word in node.keywords if word.arg in FED or name in SHOWN]
+                if any(words(one, local) for one in [*fed, *(node.args if name in SHOWN else [])]):
+                    found.add(node.lineno)
+    return sorted(found)
+
+
+def test_no_sentence_for_people_is_written_in_the_source():
+    left = {str(path.relative_to(SOURCE)): english(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    assert {path: lines for path, lines in left.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise InvalidOption('there is none')",
+        "raise errors.NotFound(f'no {name}')",
+        "raise Conflict('it is ' + state, job)",
+        "def check():\n    message = f'the job {job} is gone'\n    raise StoreError(message) from None",
+        "def check():\n    return InvalidPeriod('one text' if given else f'another {text}')",
+        "AnswerRefused({'$.n': 'must be whole'})",
+        "Snooze(5, 'not published yet')",
+        "name_option('the name of a token', name)",
+        "UnitResult(outcome, reason=f'job {job}')",
+        "cancel(job, actor=who, reason='timed out' or None)",
+    ],
+)
+def test_a_sentence_in_the_source_is_found(text):
+    assert english(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise InvalidOption(Message('config.unknown-setting', name='a b', known=known))",
+        "def check():\n    message = Message('job.wait-nan')\n    raise StepError(message)",
+        "def load():\n    message = f'module has no {name}'\n    raise AttributeError(message)",
+        "raise PermanentError('the words of a program')",
+        "move(job, reason=reason, note=None)",
+    ],
+)
+def test_what_is_no_sentence_for_people_is_left_alone(text):
+    assert english(text) == []
 
 
 def test_each_text_is_in_both_languages_with_the_same_parameters():

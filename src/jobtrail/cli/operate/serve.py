@@ -226,7 +226,7 @@ def _create(jobs: JobTrail, name: str | None, role: str | None, actor: str, days
         raise UsageError(Message("cli.token-needs-name-and-role"))
     if days is not None and not 0 < days <= 36_500:
         raise UsageError(Message("cli.token-days", most=36_500, days=days))
-    name_option("the name of a token", name)
+    name_option(Message("cli.token-name"), name)
     now = jobs.store.now()
     expires = None if days is None else now + timedelta(days=days)
     values: dict[str, Any] = {"name": name, "role": role, "actor": actor, "expires_at": expires}

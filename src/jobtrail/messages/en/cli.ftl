@@ -239,6 +239,7 @@ token-shown-once = token (shown only now)
 token-created = token of { $name }, { $role }; it is shown only now and stored as a digest
 token-unknown-action = 'jobtrail token' takes create, list or revoke; it is '{ $action }'
 token-needs-name-and-role = a token needs a name and a role (viewer, operator or admin): --name ann --role operator
+token-name = the name of a token
 token-days = --days must be a number above 0 and at most { $most-grouped }; it is { $days }
 token-which = no token is named: jobtrail token revoke NAME (or its id)
 no-token = no valid token is called '{ $name }'

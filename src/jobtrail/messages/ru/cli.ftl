@@ -287,6 +287,7 @@ token-shown-once = токен (показывается только сейча�
 token-created = токен для { $name }, роль { $role }; показывается только сейчас, хранится лишь его отпечаток
 token-unknown-action = 'jobtrail token' принимает create, list или revoke, а не «{ $action }»
 token-needs-name-and-role = токену нужны имя и роль (viewer, operator или admin): --name anna --role operator
+token-name = имя токена
 token-days = --days должно быть числом больше 0 и до { $most-grouped }, а не { $days }
 token-which = токен не назван: jobtrail token revoke ИМЯ (или его номер)
 no-token = годного токена «{ $name }» нет
