@@ -23,7 +23,7 @@ from .dispatcher import for_slot, using_of
 from .initial_position import new_row, position_after_change
 from .state import declared_of, definition_of, edits_of
 from .sync import PERSON, shown
-from .view import masked_words
+from .view import masked_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -316,7 +316,7 @@ def _event_detail(values: Mapping[str, Any], marked: frozenset[str]) -> dict[str
     """Return the detail of the event for a change, with secrets masked."""
     detail: dict[str, Any] = {}
     if values.get("edits"):
-        detail["edits"] = masked_words(json.loads(values["edits"])["changes"], marked)
+        detail["edits"] = masked_options(json.loads(values["edits"])["changes"], marked)
     if "definition" in values:
         detail["definition"] = shown(values["definition"], marked)
     if values.get("paused_until") is not None and values["state"] == schedules.PAUSED:

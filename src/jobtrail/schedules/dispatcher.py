@@ -47,7 +47,7 @@ _log = logging.getLogger("jobtrail.schedules")
 
 @dataclass(slots=True)
 class DispatchResult:
-    """What a turn wrote: numbers of submitted jobs and missed slots. lost: another process now leads."""
+    """What a turn wrote: the numbers of submitted jobs and missed slots, and whether another process now leads (``lost``)."""
 
     submitted: int = 0
     missed: int = 0
@@ -56,9 +56,15 @@ class DispatchResult:
 
 @dataclass(slots=True)
 class _Dispatch:
-    """One schedule on its way into the store: what is prepared for each planned time, then the slots written for it.
+    """One schedule that is being written.
 
-    busy: a job is in the way, so the schedule is looked at again in the next turn.
+    Args:
+        due: The schedule and its plan.
+        prepared: The submission for each planned time.
+        missed: Planned times that do not run.
+        done: The slots that were written.
+        busy: A job is in the way, so the schedule is due again in the next turn.
+
     """
 
     due: DueSchedule

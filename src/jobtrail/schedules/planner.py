@@ -43,7 +43,12 @@ COMPLETE = Message("schedules.slot-complete").stored
 class MissedTime:
     """A planned time that does not run.
 
-    With ``through`` it stands for all planned times up to that moment. ``in_way`` is the job that prevented it.
+    Args:
+        planned: The planned time.
+        reason: Why it does not run, as stored.
+        through: If set, it stands for all planned times up to this one.
+        in_way: Id of the job that prevented it.
+
     """
 
     planned: datetime
@@ -56,9 +61,14 @@ class MissedTime:
 class SchedulePlan:
     """What one turn does for a schedule.
 
-    fires: planned times to submit. missed: planned times that do not run.
-    next_at: the next planned time, or None when the schedule is finished. due_at: when to look at it again.
-    waits: ``next_at`` waits for the active job. cancel: id of a job to cancel first.
+    Args:
+        fires: Planned times to submit.
+        missed: Planned times that do not run.
+        next_at: The next planned time; None when the schedule is finished.
+        due_at: When the schedule is due again.
+        waits: ``next_at`` waits for the active job.
+        cancel: Id of a job to cancel first.
+
     """
 
     fires: list[datetime] = field(default_factory=list)
@@ -90,7 +100,7 @@ class UnreadableSchedule:
 
 @dataclass(frozen=True, slots=True)
 class DueSchedules:
-    """The result of `Planner.load`. wait: seconds until the next schedule is due, or None when there is none."""
+    """The result of `Planner.load`; ``wait`` is the number of seconds until the next schedule is due, None if there is none."""
 
     due: list[DueSchedule]
     unreadable: list[UnreadableSchedule]

@@ -30,8 +30,12 @@ LONGEST_WAIT = 5.0  # seconds until a change by another process is seen, at most
 class SchedulerTurn:
     """What one turn did.
 
-    submitted, missed: numbers of jobs and of missed planned times. wait: seconds until the next turn is needed.
-    leads: names of the tasks that this process decides for.
+    Args:
+        submitted: Number of jobs.
+        missed: Number of missed planned times.
+        wait: Seconds until the next turn is needed.
+        leads: Names of the tasks that this process decides for.
+
     """
 
     submitted: int

@@ -28,12 +28,19 @@ if TYPE_CHECKING:
 class ScheduleState:
     """Everything the planner needs to know about one schedule.
 
-    next_at: the first planned time that is not handled yet.
-    key: seed of the jitter, the id of the schedule.
-    active: id of the last job while that job has not ended.
-    held: ``next_at`` is already waiting for the active job.
-    paused: the schedule is paused now; paused_from and paused_until are the span of its last pause.
-    unknown: no process knew its task.
+    Args:
+        definition: The definition in force.
+        rule: Its rule, with a start.
+        key: Seed of the jitter, the id of the schedule.
+        next_at: The first planned time that is not handled yet.
+        runs: Number of runs so far.
+        active: Id of the last job while that job has not ended.
+        held: ``next_at`` is already waiting for the active job.
+        paused: The schedule is paused now.
+        paused_from: Start of its last pause.
+        paused_until: End of its last pause.
+        unknown: No process knew its task.
+
     """
 
     definition: ScheduleDefinition
@@ -66,8 +73,11 @@ class ScheduleState:
 class LastRun:
     """The last job of a schedule, as it affects the schedule now.
 
-    outcome: how the job ended, or None where that is already recorded or it has not ended.
-    failures: failed jobs in a row. pausing: why the schedule must pause because of them, or None.
+    Args:
+        outcome: How the job ended; None if that is recorded already or the job has not ended.
+        failures: Number of failed jobs in a row.
+        pausing: Why the schedule must pause because of them, as stored; None if it need not.
+
     """
 
     outcome: str | None

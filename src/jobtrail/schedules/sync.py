@@ -17,7 +17,7 @@ from .definition import DEFAULTS
 from .initial_position import new_row, position_after_change
 from .maintenance import RESUMED, is_quarantined
 from .state import declared_of, edits_of
-from .view import masked_words
+from .view import masked_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,7 +39,13 @@ _log = logging.getLogger("jobtrail.schedules")
 class DeclaredSchedule:
     """A schedule as the program declares it.
 
-    origin: code, settings, celery or plugin:NAME. secret: names of the arguments that its task masks.
+    Args:
+        name: Name of the schedule.
+        task: Name of the task.
+        definition: The definition.
+        origin: code, settings, celery or plugin:NAME.
+        secret: Names of the arguments that the task masks.
+
     """
 
     name: str
@@ -140,7 +146,7 @@ def _changed(row: ScheduleRow, one: DeclaredSchedule, now: datetime) -> list[Sch
 def shown(text: str, marked: frozenset[str]) -> Any:
     """Return a stored definition for an event, with secrets masked."""
     try:
-        return masked_words(json.loads(text), marked)
+        return masked_options(json.loads(text), marked)
     except (ValueError, AttributeError):
         return None
 

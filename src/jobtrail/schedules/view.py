@@ -1,4 +1,4 @@
-"""A schedule as people and programs see it: read once, with what is in force, what was edited, and how it stands."""
+"""A schedule as it was read: the definition in force, what a person edited, and its state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What a person changed of what the program declares: (declared, his) by word; who, when and why."""
+    """What a person changed of a declared schedule.
+
+    Args:
+        changes: (declared, edited) value by option.
+        by: Who changed it last.
+        at: When, as ISO text.
+        reason: Why.
+
+    """
 
     changes: Mapping[str, tuple[Any, Any]]
     by: str | None
@@ -36,8 +44,13 @@ class Edited:
 class Schedule:
     """A schedule as it was read.
 
-    definition: what is in force; None where it cannot be read, and then ``problem`` says why. drift: what a person
-    changed. last_status: of its last job. target_missing_since: nobody knows its task.
+    Args:
+        row: Its row.
+        definition: The definition in force; None if it cannot be read.
+        drift: What a person changed, if anything.
+        last_status: Status of its last job.
+        problem: Why the definition cannot be read.
+
     """
 
     row: ScheduleRow
@@ -48,17 +61,17 @@ class Schedule:
 
     @property
     def id(self) -> str:
-        """Its id, under which its trail is kept."""
+        """The id of the schedule and of its trail."""
         return self.row.id
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the schedule."""
         return self.row.name
 
     @property
     def task(self) -> str:
-        """The name of the task whose jobs it makes."""
+        """The name of the task whose jobs it creates."""
         return self.row.task
 
     @property
@@ -68,21 +81,21 @@ class Schedule:
 
     @property
     def state(self) -> str:
-        """active, paused, retired (the program declares it no more) or finished (it has no more times)."""
+        """active, paused, retired (the program does not declare it any more) or finished (it has no further times)."""
         return self.row.state
 
     @property
     def next_at(self) -> datetime | None:
-        """The next planned time, UTC; also while it is paused."""
+        """The next planned time (UTC), also during a pause."""
         return self.row.next_at
 
     @property
     def zone(self) -> str:
-        """Where its times are shown."""
+        """The time zone in which its times are shown."""
         return self.definition.rule.zone if self.definition else "UTC"
 
     def next(self, count: int, now: datetime) -> list[datetime]:
-        """The next planned times after now, at most ``count``, as long as it goes on and as far as its runs are counted."""
+        """Return the next planned times after ``now``, at most ``count``; fewer if ``ends_at`` or ``max_runs`` ends the schedule."""
         return list(self._following(count, now))
 
     def _following(self, count: int, now: datetime) -> Iterator[datetime]:
@@ -98,17 +111,25 @@ class Schedule:
             at, left = state.first_after(at), left - 1
 
     def in_words(self, language: str = "en") -> str:
-        """Its rule in words."""
+        """Return the rule in words, or why the definition cannot be read.
+
+        Args:
+            language: ``"en"`` or ``"ru"``.
+
+        Raises:
+            InvalidOption: If there is no such language.
+
+        """
         return self.problem or "" if self.definition is None else words(self.definition.rule, language)
 
 
-def masked_words(told: Mapping[str, Any], marked: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Words of a schedule with the secrets among its arguments masked."""
-    return {word: masked(value, marked) if word == "args" else value for word, value in told.items()}
+def masked_options(options: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
+    """Return options of a schedule with the secrets among its arguments masked; ``marked`` are those that its task declares."""
+    return {name: masked(value, marked) if name == "args" else value for name, value in options.items()}
 
 
 def view(row: ScheduleRow, last_status: str | None) -> Schedule:
-    """A row as it is seen; one that cannot be read is seen too."""
+    """Return the schedule of a row, also if its definition cannot be read."""
     try:
         declared, edits = declared_of(row), edits_of(row)
         in_force = declared.with_changes(edits)
@@ -120,7 +141,7 @@ def view(row: ScheduleRow, last_status: str | None) -> Schedule:
 def _drift(row: ScheduleRow, declared: ScheduleDefinition, edits: Mapping[str, Any]) -> Edited | None:
     if not edits:
         return None
-    told = json.loads(row.edits or "{}")
+    stored = json.loads(row.edits or "{}")
     ours = declared.to_json()
     changes = {name: (ours.get(name, DEFAULTS[name]), value) for name, value in edits.items()}
-    return Edited(changes, told.get("by"), told.get("at"), told.get("reason"))
+    return Edited(changes, stored.get("by"), stored.get("at"), stored.get("reason"))
