@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import re
+import sqlite3
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +102,7 @@ DATA = r"(?m)^подало .*$|RuntimeError|tenant|acme|anna|person|root|row|has
 
 
 def test_output_is_in_russian(jt: Command, submitted: Make, tmp_path: Path) -> None:
-    """Jobs in several states, shown by every command."""
+    """Jobs in several states, shown by every command; what is stored does not depend on the language."""
     (tmp_path / "input.csv").write_text("1,2")
     words = ("load", "--source", "shop/A", "--period", "2013-02", "-a", "bad=2", "--label", "tenant=acme")
     jobs = [submitted(*words), submitted("fail", "-a", "message=1"), submitted("read", "--file", "input.csv")]
@@ -125,6 +127,27 @@ def test_output_is_in_russian(jt: Command, submitted: Make, tmp_path: Path) -> N
         look("cancel", job)
     look("retry", jobs[1])
     assert found == {}
+    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as conn:
+        stored = "\n".join(conn.iterdump())
+    assert "items-failed" in stored
+    assert re.findall("[^'\n]*[а-яё][^'\n]*", stored) == []
+
+
+def test_a_worker_runs_in_english(jt: Command, submitted: Make, url: str, tmp_path: Path) -> None:
+    """What it stores and logs does not depend on the terminal that it was started at."""
+    (tmp_path / "language_app.py").write_text(
+        f"""from jobtrail import AsyncContext, JobTrail
+from jobtrail.messages import current_language
+jobs = JobTrail({url!r}, plugins=[])
+
+@jobs.task
+async def language(ctx: AsyncContext) -> str:
+    return current_language()
+"""
+    )
+    job = jt("submit", "language", "--app", "language_app:jobs", "--json").json["job"]["id"]
+    assert "завершено: 1" in jt("worker", "--burst", "--app", "language_app:jobs").out
+    assert jt("show", job, "--json").json["result"] == "en"
 
 
 def test_questions_are_shown_in_russian(jt: Command, ran: Make, monkeypatch: pytest.MonkeyPatch) -> None:
