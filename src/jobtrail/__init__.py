@@ -3,163 +3,23 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .app import JobTrail
-    from .commands.job_handle import Job
-    from .commands.task_handle import BoundTask
-    from .errors import (
-        AlreadyActive,
-        AlreadyAnswered,
-        AlreadyDone,
-        AnswerRefused,
-        Conflict,
-        IdempotencyConflict,
-        IllegalMove,
-        InputChanged,
-        InvalidArguments,
-        InvalidFile,
-        InvalidFilter,
-        InvalidOption,
-        InvalidPeriod,
-        InvalidSchedule,
-        JobFailed,
-        JobTrailError,
-        NotFound,
-        PermanentError,
-        ProcessDied,
-        QuestionClosed,
-        ResultTimeout,
-        RetryableError,
-        SchemaMismatch,
-        StepError,
-        StoreError,
-        StoreUnavailable,
-        TooLarge,
-        TooManyFailedItems,
-        TooSlow,
-        UnknownTask,
-        UsageError,
-    )
-    from .job.model import Outcome, Partial, Snooze, Status
-    from .job.period import Period
-    from .job.retry import Exponential, Retry
-    from .plugins.plugin import Plugin
-    from .runtime.context import AsyncContext, Context
-    from .schedules.rules.rules import at, calendar_interval, cron, every
-    from .worker.middleware import Middleware
+from typing import Any
 
 __version__ = "0.1.0"
 
-# Where the names are; they are loaded when they are asked for, so that `jobtrail --help` need not wait for a database library.
-_HOMES = {
-    ".app": ("JobTrail",),
-    ".runtime.context": ("AsyncContext", "Context"),
-    ".commands.job_handle": ("Job",),
-    ".commands.task_handle": ("BoundTask",),
-    ".errors": (
-        "AlreadyActive",
-        "AlreadyAnswered",
-        "AlreadyDone",
-        "AnswerRefused",
-        "Conflict",
-        "IdempotencyConflict",
-        "IllegalMove",
-        "InputChanged",
-        "InvalidArguments",
-        "InvalidFile",
-        "InvalidFilter",
-        "InvalidOption",
-        "InvalidPeriod",
-        "InvalidSchedule",
-        "JobFailed",
-        "JobTrailError",
-        "NotFound",
-        "PermanentError",
-        "ProcessDied",
-        "QuestionClosed",
-        "ResultTimeout",
-        "RetryableError",
-        "SchemaMismatch",
-        "StepError",
-        "StoreError",
-        "StoreUnavailable",
-        "TooLarge",
-        "TooManyFailedItems",
-        "TooSlow",
-        "UnknownTask",
-        "UsageError",
-    ),
-    ".job.model": ("Outcome", "Partial", "Snooze", "Status"),
-    ".job.period": ("Period",),
-    ".job.retry": ("Exponential", "Retry"),
-    ".plugins.plugin": ("Plugin",),
-    ".schedules.rules.rules": ("at", "calendar_interval", "cron", "every"),
-    ".worker.middleware": ("Middleware",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+# The names and their modules, from the stub beside this file: ``from .errors import NotFound as NotFound``. They are loaded
+# when they are asked for, so that `jobtrail --help` need not wait for a database library.
+with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as _stub:  # noqa: PTH123 - pathlib takes longer to import
+    _HOMES = {line.split()[3]: line.split()[1] for line in _stub if line.startswith("from ")}
 
-__all__ = [
-    "AlreadyActive",
-    "AlreadyAnswered",
-    "AlreadyDone",
-    "AnswerRefused",
-    "AsyncContext",
-    "BoundTask",
-    "Conflict",
-    "Context",
-    "Exponential",
-    "IdempotencyConflict",
-    "IllegalMove",
-    "InputChanged",
-    "InvalidArguments",
-    "InvalidFile",
-    "InvalidFilter",
-    "InvalidOption",
-    "InvalidPeriod",
-    "InvalidSchedule",
-    "Job",
-    "JobFailed",
-    "JobTrail",
-    "JobTrailError",
-    "Middleware",
-    "NotFound",
-    "Outcome",
-    "Partial",
-    "Period",
-    "PermanentError",
-    "Plugin",
-    "ProcessDied",
-    "QuestionClosed",
-    "ResultTimeout",
-    "Retry",
-    "RetryableError",
-    "SchemaMismatch",
-    "Snooze",
-    "Status",
-    "StepError",
-    "StoreError",
-    "StoreUnavailable",
-    "TooLarge",
-    "TooManyFailedItems",
-    "TooSlow",
-    "UnknownTask",
-    "UsageError",
-    "__version__",
-    "at",
-    "calendar_interval",
-    "cron",
-    "every",
-]
+__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605 - it is a list
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
+    if name not in _HOMES:
         message = f"module 'jobtrail' has no attribute '{name}'"
         raise AttributeError(message)
-    value = getattr(import_module(home, __name__), name)
+    value = getattr(import_module(_HOMES[name], __name__), name)
     globals()[name] = value
     return value
 

@@ -78,8 +78,7 @@ class Settings:
                 values[name] = _paths(name, value)
                 continue
             if name not in known:
-                message = Message("config.unknown-setting", name=name, known=sorted(known))
-                raise InvalidOption(message)
+                raise InvalidOption(Message("config.unknown-setting", name=name, known=sorted(known)))
             _check(name, value)
         return replace(self, **values)
 
@@ -112,16 +111,14 @@ def _check(name: str, value: Any) -> None:
         good = value is None or isinstance(value, bool)
     elif name == "end_blocked":
         if not isinstance(value, bool):
-            message = Message("config.setting-not-boolean", name=name, value=repr(value))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("config.setting-not-boolean", name=name, value=repr(value)))
         return
     elif name.startswith("keep_") and value is None:
         good = True
     else:
         good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
     if not good:
-        message = Message("config.setting-not-number", name=name, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("config.setting-not-number", name=name, value=repr(value)))
 
 
 def database_url(given: str | None) -> str:

@@ -314,8 +314,8 @@ def test_a_corrected_file_for_a_job_without_a_file_is_refused(jobs, load, tmp_pa
 
 def test_a_held_job_is_retried_although_a_newer_one_waits_behind_it(jobs):
     """Found by the state machine: the newer one waits for the held one, so to refuse the retry would end in nothing."""
-    from jobtrail.commands.rerun import subject
     from jobtrail.job import transitions
+    from jobtrail.job.transitions import Subject
     from jobtrail.store import jobs as rows
 
     @jobs.task(on_interrupt="hold")
@@ -325,7 +325,7 @@ def test_a_held_job_is_retried_although_a_newer_one_waits_behind_it(jobs):
     held = load.using(source="s", period="2013-02").enqueue()
     store = jobs.store
     store.write(lambda conn: rows.claim(conn, store.dialect, "default", 1, "01a22846-0000-7000-8000-000000000001", store.now()))
-    lost = transitions.interrupted(subject(stored_row(held.refresh())), reason="its worker is gone")
+    lost = transitions.interrupted(Subject.of(stored_row(held.refresh())), reason="its worker is gone")
     assert store.write(lambda conn: rows.apply(conn, store.dialect, [lost], store.now())) == []
     behind = load.using(source="s", period="2013-02", if_active="queue").enqueue()
     assert held.retry().status == "pending"

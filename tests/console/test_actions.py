@@ -321,7 +321,7 @@ def test_the_end_of_a_body_that_does_not_stop_is_written_and_its_return_is_told(
     status(page, "Cancelling")
     press(page, "Write its end…")
     status(page, "Cancelled")
-    page.get_by_text("Not possible: its body still runs.").wait_for()
+    page.get_by_text("Not possible: its body still runs; it can be retried when that has ended.").wait_for()
     (place.folder / "enough").touch()
     page.get_by_text("Whole trail").click()
     page.get_by_role("cell", name="body returned").wait_for()

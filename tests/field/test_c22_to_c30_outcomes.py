@@ -16,10 +16,10 @@ from trails import until
 
 from jobtrail import AlreadyActive, InvalidArguments, InvalidOption, Retry
 from jobtrail.commands.job_fields import stored_row
-from jobtrail.commands.rerun import subject
 from jobtrail.job import transitions
 from jobtrail.job.model import new_id
 from jobtrail.job.retry import Exponential
+from jobtrail.job.transitions import Subject
 from jobtrail.store import jobs as store_jobs
 from jobtrail.testing import MovableClock, drain
 
@@ -232,7 +232,7 @@ def give_back(jobs, job):
     """What recovery does with the job of a dead worker."""
     row = stored_row(job.refresh())
     now = jobs.store.now()
-    move = transitions.handed_back(subject(row), now, reason="its worker died", actor=transitions.UPKEEP)
+    move = transitions.handed_back(Subject.of(row), now, reason="its worker died", actor=transitions.UPKEEP)
     assert jobs.store.write(lambda conn: store_jobs.apply(conn, jobs.store.dialect, [move], now)) == []
 
 

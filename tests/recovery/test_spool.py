@@ -16,13 +16,12 @@ from trails import names, until
 
 from jobtrail import Context, JobTrail
 from jobtrail.commands.job_fields import stored_row
-from jobtrail.commands.rerun import subject as subject_of
 from jobtrail.database import connection
 from jobtrail.errors import StoreUnavailable
 from jobtrail.job import transitions
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status
-from jobtrail.job.transitions import Move
+from jobtrail.job.transitions import Move, Subject
 from jobtrail.recovery import end_writer, spool
 from jobtrail.recovery.run_end import RunEnd
 from jobtrail.recovery.upkeep import Upkeep
@@ -93,7 +92,7 @@ def test_what_was_given_away_meanwhile_is_refused(sqlite_url, impatient):
 
     asyncio.run(burst())
     row = stored_row(job.refresh())
-    late = transitions.finished(subject_of(row), row.finished_at, Status.COMPLETED, result='"old"')
+    late = transitions.finished(Subject.of(row), row.finished_at, Status.COMPLETED, result='"old"')
     spool.keep(jobs.store, [RunEnd(late)])
     assert end_writer.replay(jobs.store, "w") == 0
     assert job.refresh().result() == "new"

@@ -1,4 +1,4 @@
-"""Questions answered by a person, taken by their default, expired: each in one transaction with the move of the job."""
+"""Answers, defaults and deadlines of questions: each in one transaction with the move of the job."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from jobtrail.job.failure import describe
 from jobtrail.job.json_value import canonical
 from jobtrail.job.model import WAITING_FOR_A_PERSON
 from jobtrail.job.questions.question import Question, check_answer
+from jobtrail.job.transitions import Subject
 from jobtrail.messages import Message
 from jobtrail.store import jobs, questions
-
-from .rerun import subject
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,18 +41,22 @@ def answer_job(
     reason: str | None = None,
     **rest: Any,
 ) -> QuestionRow:
-    """Answer what a job asks: its open question, or its last one, which then says why it cannot be answered.
+    """Answer the open question of a job, else its last one, which then reports why it cannot be answered.
 
-    Raises: NotFound when it has asked nothing (of that name); and what `answer` raises.
+    Raises:
+        NotFound: If the job has asked nothing (of that name).
+        Conflict: As `answer` raises them.
+        AnswerRefused: As `answer` raises it.
     """
     wanted = asked_by(store, job_id, question)
     return answer(store, wanted.id, value, actor=actor, reason=reason, **rest)
 
 
 def asked_by(store: Store, job_id: str, question: str | None = None) -> QuestionRow:
-    """What a job asks now, else what it asked last; ``question`` is the name of the one that is meant.
+    """The open question of a job, else its last one; ``question`` selects by name.
 
-    Raises: NotFound when it has asked nothing (of that name).
+    Raises:
+        NotFound: If the job has asked nothing (of that name).
     """
     with store.read() as conn:
         asked = [one for one in questions.of_job(conn, job_id) if question in (None, one.name)]
@@ -68,7 +71,7 @@ def asked_by(store: Store, job_id: str, question: str | None = None) -> Question
 
 
 def default_of(store: Store, question_id: str) -> Any:
-    """The default of a question as a value; None where there is no question or no default."""
+    """The default of a question; None if there is no question or no default."""
     with store.read() as conn:
         row = questions.get(conn, question_id)
     return None if row is None or row.default is None else loads(row.default)
@@ -77,12 +80,15 @@ def default_of(store: Store, question_id: str) -> Any:
 def answer(
     store: Store, question_id: str, value: Any, *, actor: str, reason: str | None = None, remember: bool | None = None
 ) -> QuestionRow:
-    """Answer a question; its job is due then. The same answer once more changes nothing and is no error.
+    """Answer a question; its job is due then. The same answer again changes nothing and is not an error.
 
-    ``remember`` overrides what the question says about keeping the answer for its task and source.
+    ``remember`` overrides whether the answer is kept for the task and source.
 
-    Raises: AnswerRefused with ``errors`` by field (the question stays open); AlreadyAnswered with who and when;
-    QuestionClosed when its time is over or its job has ended; NotFound.
+    Raises:
+        AnswerRefused: If the answer does not fit; ``errors`` has a sentence for each field, and the question stays open.
+        AlreadyAnswered: If there is another answer; ``actor`` and ``at`` say whose.
+        QuestionClosed: If its time is over or its job has ended.
+        NotFound: If there is no such question.
     """
 
     def operation(conn: Connection) -> Exception | None:
@@ -105,7 +111,7 @@ def answer(
             return QuestionClosed(Message("commands.question-changed", name=row.name), row.job_id)
         if row.remember if remember is None else remember:
             questions.remember(conn, store.dialect, row, text, actor, now)
-        _move(conn, store, transitions.answered(subject(job), now, actor=actor, question=row.name, reason=reason), now)
+        _move(conn, store, transitions.answered(Subject.of(job), now, actor=actor, question=row.name, reason=reason), now)
         return None
 
     refused = store.write(operation, key=question_id)
@@ -116,12 +122,12 @@ def answer(
 
 
 def forget(store: Store, task: str, source: str | None, question: str | None) -> int:
-    """What was remembered for a task and source is asked again; how many answers."""
+    """Delete the remembered answers of a task and source; returns how many."""
     return int(store.write(lambda conn: questions.forget(conn, task, source, question)))
 
 
 def _text(value: Any) -> str | None:
-    """The answer as it is kept; None where it is no JSON, which `check_answer` tells."""
+    """The answer as it is stored; None if it is not JSON, which `check_answer` reports."""
     try:
         return canonical(value)
     except (TypeError, ValueError):
@@ -131,13 +137,12 @@ def _text(value: Any) -> str | None:
 def _question(conn: Connection, question_id: str) -> QuestionRow:
     row = questions.get(conn, question_id)
     if row is None:
-        message = Message("commands.no-question", question=question_id)
-        raise NotFound(message)
+        raise NotFound(Message("commands.no-question", question=question_id))
     return row
 
 
 def refusal(row: QuestionRow, now: datetime) -> Exception | None:
-    """Why it cannot be answered any more; None where it can."""
+    """Why a question can no longer be answered; None if it can."""
     if row.state == questions.ANSWERED:
         message = Message(
             "commands.already-answered", name=row.name, actor=row.actor, at=f"{row.closed_at:%Y-%m-%d %H:%M:%S}"
@@ -153,23 +158,22 @@ def refusal(row: QuestionRow, now: datetime) -> Exception | None:
 
 
 def question_of(row: QuestionRow) -> Question:
-    """What was asked, as the rules see it."""
+    """The question of a row."""
     return Question(row.name, row.text, row.kind, row.schema, row.detail, row.default, None, row.remember)
 
 
 def _move(conn: Connection, store: Store, move: Move, now: datetime) -> None:
-    """With the job's row held it cannot have changed; if it has, nothing of this may stay."""
+    """Write the move. The job's row is locked; if it has changed all the same, raise, so that nothing is written."""
     store.wake.need()
     if jobs.apply(conn, store.dialect, [move], now, wake=store.wake.need):
-        message = Message("commands.job-changed", job=move.job_id)
-        raise IllegalMove(message, move.job_id)
+        raise IllegalMove(Message("commands.job-changed", job=move.job_id), move.job_id)
 
 
 # -- deadlines -----------------------------------------------------------------------------------------
 
 
 def expire(store: Store, *, limit: int = 200) -> int:
-    """Close questions whose time is over: their jobs take the default or fail. One turn of upkeep; how many."""
+    """Close questions whose time is over: their jobs take the default or fail. Returns how many were closed."""
     with store.read() as conn:
         late = questions.over_their_time(conn, store.now(), limit=limit)
     return sum(store.write(partial(_expire, store, row), key=row.id) for row in late)
@@ -183,7 +187,7 @@ def _expire(store: Store, row: QuestionRow, conn: Connection) -> int:
     if not questions.close(conn, row.id, now, **values) or job is None or job.status not in WAITING_FOR_A_PERSON:
         return 0
     if row.default is not None:
-        _move(conn, store, transitions.default_taken(subject(job), now, question=row.name), now)
+        _move(conn, store, transitions.default_taken(Subject.of(job), now, question=row.name), now)
         return 1
     failure = describe(
         TimeoutError(Message("commands.not-answered", name=row.name, at=f"{row.expires_at:%Y-%m-%d %H:%M:%S}"))
@@ -192,7 +196,7 @@ def _expire(store: Store, row: QuestionRow, conn: Connection) -> int:
     _move(
         conn,
         store,
-        transitions.question_expired(subject(job), now, question=row.name, error=error, fingerprint=fingerprint),
+        transitions.question_expired(Subject.of(job), now, question=row.name, error=error, fingerprint=fingerprint),
         now,
     )
     return 1

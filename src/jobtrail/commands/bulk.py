@@ -1,7 +1,7 @@
-"""Bulk actions: what one would do to the jobs that are meant, and the one tracked job that does it.
+"""Bulk actions: the preview of one action on many jobs, and the tracked job that performs it.
 
-What is meant is fixed when it is shown: of these the job takes those that have not changed since, whatever joins the
-filter meanwhile. The digest of what was shown is the key of the action, so pressing twice starts one.
+The preview fixes the selection: the job acts on those that have not changed since, whatever matches the filter
+meanwhile. The digest of the preview is the key of the action, so pressing twice starts one job.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ _GIVEN_UP = (Status.CANCELLED, Status.FAILED)  # such an action may be started a
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs are meant, by a filter or by their ids, and what is to be done with them; ``mode`` is of a re-run.
+    """The selected jobs, by a filter or by their ids, and the action; ``mode`` belongs to a re-run.
 
-    Raises: InvalidOption for what cannot be.
+    Raises:
+        InvalidOption: If the selection, the action or the mode is not valid.
     """
 
     action: str
@@ -64,7 +65,7 @@ class Wanted:
     mode: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         choice_option("action", self.action, ACTIONS)
         if (self.mode is not None) != (self.action == RERUN):
             raise InvalidOption(Message("commands.bulk-mode"))
@@ -80,17 +81,15 @@ class Wanted:
 
 def _check_ids(ids: Sequence[str]) -> None:
     if not 1 <= len(ids) <= MOST_JOBS:
-        message = Message("commands.bulk-size", most=MOST_JOBS, count=len(ids))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.bulk-size", most=MOST_JOBS, count=len(ids)))
     wrong = next((one for one in ids if not ID.fullmatch(one)), None)
     if wrong is not None:
-        message = Message("commands.not-an-id", id=wrong[:60])
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.not-an-id", id=wrong[:60]))
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A job that is meant, as it stood when it was chosen; ``why_not`` where nothing would be done with it."""
+    """A selected job as it was read; ``why_not`` is the reason if the action does not apply to it."""
 
     id: str
     run_no: int
@@ -99,9 +98,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be done now; nothing was written. ``more``: the filter names older jobs too, which are not meant.
+    """What the action would do now. ``more``: the filter matches older jobs too, which are not selected.
 
-    digest: of all this, at: when; the action is started with both.
+    The action is started with ``digest`` (of the selection) and ``at`` (the time of the preview).
     """
 
     wanted: Wanted
@@ -112,7 +111,7 @@ class Preview:
 
     @property
     def acts(self) -> int:
-        """With how many jobs something would be done."""
+        """How many jobs the action applies to."""
         return sum(one.why_not is None for one in self.chosen)
 
     @property
@@ -130,12 +129,16 @@ class Preview:
 
 
 def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime | None = None) -> Preview:
-    """Look at every job that is meant, the newest `MOST_JOBS` of a filter.
+    """Read every selected job, at most the newest `MOST_JOBS` of a filter.
 
-    since: when it was shown before; what has changed since then is left out. As a filter fits what has not changed
-    now only if it did then, nobody's number is exceeded.
+    Args:
+        conn: An open connection.
+        wanted: The selection and the action.
+        now: The database's time.
+        since: When a preview was shown; jobs that have changed since are left out.
 
-    Raises: InvalidFilter.
+    Raises:
+        InvalidFilter: If the filter is not valid.
     """
     if wanted.ids:
         ids, more = list(dict.fromkeys(wanted.ids)), False
@@ -158,7 +161,7 @@ def _looked_at(
 
 
 def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
-    """Why nothing would be done with a job as it was read (a row of `action_states`); None where something would."""
+    """Why the action does not apply to a job (a row of `action_states`); None if it does."""
     state = ActionState(
         row.id, Status(row.status), row.run_at, row.body_running, row.waits_for, row.active, row.newest, row.continued,
         row.items_failed or 0, row.has_file,
@@ -181,7 +184,7 @@ def _against(wanted: Wanted, state: ActionState, now: datetime) -> Obstacle | No
 
 
 def under_way(service: Service, digest: str) -> Job | None:
-    """The job that does, or has done, what was shown with this digest; one that was stopped or failed does not count."""
+    """The job that performs, or has performed, the preview with this digest, unless it was cancelled or failed."""
     with service.store.read() as conn:
         found = submissions.keyed_job(conn, TASK, digest, service.store.now())
     return None if found is None or found.status in _GIVEN_UP else service._job(found.job_id)
@@ -196,19 +199,19 @@ def submit(
     per_second: float | None = None,
     key: str | None = None,
 ) -> Job:
-    """Submit the job that does what was shown; once for each ``key`` (default: its digest), however often it is asked for.
+    """Submit the job that performs a preview, once for each ``key`` (default: its digest).
 
-    per_second: how many jobs it touches in a second at most.
+    ``per_second`` is the most jobs that it handles in a second.
 
-    Raises: Conflict where there is nothing (any more) to do; InvalidOption.
+    Raises:
+        Conflict: If the action applies to no job (any more).
+        InvalidOption: If ``per_second`` is not valid.
     """
     if not shown.acts:
         why = Message("commands.because", reason=shown.skips[0][0]) if shown.skips else ""
-        message = Message("commands.bulk-nothing", why=why)
-        raise Conflict(message)
+        raise Conflict(Message("commands.bulk-nothing", why=why))
     if per_second is not None and not 0 < per_second <= MOST_PER_SECOND:
-        message = Message("commands.bulk-rate", most=MOST_PER_SECOND, value=repr(per_second))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.bulk-rate", most=MOST_PER_SECOND, value=repr(per_second)))
     service.make_ready()
     store, wanted, key = service.store, shown.wanted, key or shown.digest
     args = {"action": wanted.action, "mode": wanted.mode, "filter": wanted.filter, "per_second": per_second}
@@ -230,14 +233,14 @@ def submit(
 
 
 def _free(conn: Connection, key: str, now: datetime) -> None:
-    """An action that was stopped or failed may be started again."""
+    """Release the key of an action that was cancelled or failed, so that it may be started again."""
     before = submissions.keyed_job(conn, TASK, key, now)
     if before is not None and before.status in _GIVEN_UP:
         submissions.release_key(conn, TASK, key, before.job_id)
 
 
 def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None) -> None:
-    """What is meant stands in the store with the job, as the result of its first step."""
+    """Store the selection with the job, as the result of its first step."""
     store, now = service.store, service.store.now()
     meant = dumps([[one.id, one.run_no] for one in shown.chosen if one.why_not is None])
     runs.add_step(conn, store.dialect, job_id, CHOSEN, step_digest(CHOSEN, (), {}), meant, now)
@@ -248,6 +251,6 @@ def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor
 
 
 def _queue(conn: Connection) -> str:
-    """One from which a living worker takes."""
+    """A queue from which a living worker claims."""
     there = workers.served_queues(conn) - set(queues.paused(conn))
     return DEFAULT_QUEUE if DEFAULT_QUEUE in there or not there else min(there)

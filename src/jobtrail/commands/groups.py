@@ -56,8 +56,7 @@ class Group:
         with self._store.read() as conn:
             found = successors.group_of(conn, self.id)
         if found is None:
-            message = Message("commands.no-group", group=self.id)
-            raise NotFound(message)
+            raise NotFound(Message("commands.no-group", group=self.id))
         return found
 
     def outcome(self) -> Outcome | None:
@@ -90,8 +89,7 @@ class Group:
         end = None if timeout is None else time.monotonic() + timeout
         while (outcome := self.outcome()) is None:
             if end is not None and time.monotonic() >= end:
-                message = Message("commands.group-goes-on", group=self.id, timeout=timeout)
-                raise ResultTimeout(message)
+                raise ResultTimeout(Message("commands.group-goes-on", group=self.id, timeout=timeout))
             time.sleep(WAIT_POLL)
         return outcome
 

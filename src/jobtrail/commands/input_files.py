@@ -47,8 +47,7 @@ def inspect(
     """
     where = Path(path)
     if not str(where).isprintable():
-        message = Message("commands.file-name-unprintable", name=repr(str(where)))
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.file-name-unprintable", name=repr(str(where))))
     where = where.absolute()
     before = _stat(where)
     _refuse_unfinished(where, ready_marker)
@@ -79,8 +78,7 @@ def check_unchanged(file: FileInput) -> FileInput:
     try:
         now = FileInput(file.path, _stat(Path(file.path)).st_size, _hash(Path(file.path), file.size, None))
     except InvalidFile as error:
-        message = Message("commands.input-gone", error=error)
-        raise InputChanged(message) from error
+        raise InputChanged(Message("commands.input-gone", error=error)) from error
     if now.sha256 != file.sha256:
         changed = InputChanged(
             Message("commands.input-changed", file=file.name, submitted=file.sha256[:12], now=now.sha256[:12])
@@ -136,37 +134,30 @@ def _stat(path: Path) -> os.stat_result:
     try:
         found = path.stat()
     except FileNotFoundError:
-        message = Message("commands.no-file", path=path)
-        raise InvalidFile(message) from None
+        raise InvalidFile(Message("commands.no-file", path=path)) from None
     except OSError as error:
-        message = Message("commands.file-unreadable", path=path, error=error.strerror)
-        raise InvalidFile(message) from None
+        raise InvalidFile(Message("commands.file-unreadable", path=path, error=error.strerror)) from None
     if path.is_dir():
-        message = Message("commands.file-is-folder", path=path)
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.file-is-folder", path=path))
     if not path.is_file():
-        message = Message("commands.not-a-file", path=path)
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.not-a-file", path=path))
     return found
 
 
 def _refuse_unfinished(path: Path, marker: str | None) -> None:
     """Raises: InvalidFile for a name that writers use until a file is whole, and where its marker is missing."""
     if path.name.startswith(".") or path.name.lower().endswith(UNFINISHED):
-        message = Message("commands.file-on-its-way", path=path, endings=UNFINISHED)
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.file-on-its-way", path=path, endings=UNFINISHED))
     if marker is not None:
         beside = path.with_name(path.name + marker if marker.startswith(".") else marker)
         if not beside.is_file():
-            message = Message("commands.file-not-ready", path=path, marker=beside.name)
-            raise InvalidFile(message)
+            raise InvalidFile(Message("commands.file-not-ready", path=path, marker=beside.name))
 
 
 def _refuse_changed(path: Path, before: os.stat_result) -> None:
     now = _stat(path)
     if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        message = Message("commands.file-growing", path=path)
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.file-growing", path=path))
 
 
 def _hash(path: Path, size: int, progress: Callable[[int, int], None] | None) -> str:
@@ -180,6 +171,5 @@ def _hash(path: Path, size: int, progress: Callable[[int, int], None] | None) ->
                 if progress is not None:
                     progress(done, size)
     except OSError as error:
-        message = Message("commands.file-unreadable", path=path, error=error.strerror)
-        raise InvalidFile(message) from None
+        raise InvalidFile(Message("commands.file-unreadable", path=path, error=error.strerror)) from None
     return digest.hexdigest()

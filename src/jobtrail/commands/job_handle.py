@@ -87,8 +87,7 @@ class Job(JobFields):
         with self._store.read() as conn:
             row = self._loaded = jobs.get(conn, self.id)
         if row is None:
-            message = Message("commands.no-job", job=self.id)
-            raise NotFound(message)
+            raise NotFound(Message("commands.no-job", job=self.id))
         return row
 
     def refresh(self) -> Job:
@@ -144,13 +143,7 @@ class Job(JobFields):
     def log(self) -> str:
         """Read the log of the job as text; a line says where lines were dropped."""
         with self._store.read() as conn:
-            chunks = runs.log_chunks(conn, self.id, limit=100_000)
-        parts = []
-        for chunk in chunks:
-            if chunk.dropped:
-                parts.append(f"… {chunk.dropped:,} lines dropped …")
-            parts.append(chunk.text)
-        return "\n".join(parts)
+            return runs.log_text(conn, self.id)
 
     def questions(self) -> list[questions.QuestionRow]:
         """Read all questions that the job has asked, oldest first."""
@@ -215,8 +208,7 @@ class Job(JobFields):
 
     def _check_wait(self, end: float | None, timeout: float | None) -> None:
         if end is not None and time.monotonic() >= end:
-            message = Message("commands.job-goes-on", job=self.id, status=self.status, timeout=timeout)
-            raise ResultTimeout(message)
+            raise ResultTimeout(Message("commands.job-goes-on", job=self.id, status=self.status, timeout=timeout))
 
     def _result(self) -> Any:
         row = self._row

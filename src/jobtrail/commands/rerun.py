@@ -44,10 +44,18 @@ MODES = tuple(mode.value for mode in Mode)
 
 
 def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
-    """The same job, one more attempt.
+    """Give a job one more attempt.
 
-    Raises: IllegalMove when its state does not allow it; AlreadyActive or Conflict with the id of the job in
-    the way when another job of the unit is active or newer.
+    Args:
+        store: The store.
+        job_id: The job.
+        actor: Who does it.
+        reason: Why, for the trail.
+
+    Raises:
+        IllegalMove: If the state of the job does not allow it.
+        AlreadyActive: If another job of the unit is active; ``job_id`` names it.
+        Conflict: If another job of the unit is newer, or the body still runs.
     """
 
     def operation(conn: Connection) -> Any:
@@ -58,15 +66,14 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
         store.wake.need()
         now = store.now()
         refused = jobs.apply(
-            conn, store.dialect, [transitions.retried(subject(row), now, actor=actor, reason=reason)], now
+            conn, store.dialect, [transitions.retried(Subject.of(row), now, actor=actor, reason=reason)], now
         )
         return IllegalMove(Message("commands.job-changed", job=row.id), row.id) if refused else None
 
     try:
         answer = store.write(operation, key=job_id)
     except DuplicateRow as error:
-        message = Message("commands.unit-just-taken", job=job_id)
-        raise AlreadyActive(message) from error
+        raise AlreadyActive(Message("commands.unit-just-taken", job=job_id)) from error
     if answer is not None:
         raise answer
 
@@ -129,14 +136,15 @@ def rerun(
     submitter: str | None = None,
     trace: Mapping[str, str] | None = None,
 ) -> Submitted:
-    """A new job of the same unit, linked to this one, which stays as it is.
+    """Submit a new job of the same unit, linked to this one, which stays as it is.
 
-    ``full`` tells the unit from nothing; ``failed_items`` takes up what failed or was not reached (and repeats
-    steps); ``resume`` takes up what has no outcome yet and keeps steps. ``file`` is a corrected input.
-    ``with_successors``: what was declared to follow this job follows the new one, too; else nothing does but what
-    its own body names.
+    ``full`` starts the unit again; ``failed_items`` repeats the items that failed or were not reached, and the steps;
+    ``resume`` continues with the items that have no outcome yet, and keeps the steps. ``file`` is a corrected input.
+    With ``with_successors``, the jobs that were declared to follow this one follow the new one too.
 
-    Raises: IllegalMove when the job has not ended; AlreadyActive with the id of the job in the way.
+    Raises:
+        IllegalMove: If the job has not ended.
+        AlreadyActive: If another job of the unit is active; ``job_id`` names it.
     """
     choice_option("mode", mode, MODES)
     corrected = input_files.given(file) if file is not None else None
@@ -154,8 +162,7 @@ def rerun(
         raise answer
     submitted: Submitted = answer
     if submitted.why is not None:
-        message = Message("commands.unit-active", job=job_id, active=submitted.in_way)
-        raise AlreadyActive(message, submitted.in_way)
+        raise AlreadyActive(Message("commands.unit-active", job=job_id, active=submitted.in_way), submitted.in_way)
     return submitted
 
 
@@ -171,9 +178,9 @@ def rerun_on(
     trace: Mapping[str, str] | None = None,
     **said: Any,
 ) -> Submitted | Conflict:
-    """`rerun` inside a transaction that is open already; ``said`` are columns of the new job.
+    """Re-run inside an open transaction; ``said`` are columns of the new job.
 
-    What forbids it is returned and not raised, so that other writes of the transaction stand.
+    A conflict is returned and not raised, so that other writes of the transaction stay.
     """
     row = _existing(conn, job_id)
     # Whether the unit is free is decided by the insert, which knows the unit of a corrected file.
@@ -190,7 +197,7 @@ def rerun_on(
 
 
 def _following(conn: Connection, job_id: str) -> tuple[Successor, ...]:
-    """What was declared to follow a job, for another one; what its body named, the new body names by itself."""
+    """The declared successors of a job, for another job; the new body names those of the body again."""
     declared: list[Successor] = [one["successor"] for one in successors.of_job(conn, job_id)]
     return tuple(one.anew() for one in declared if one.run is None)
 
@@ -199,8 +206,7 @@ def _plan(
     row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, trace: Mapping[str, str] | None
 ) -> tuple[NewJob, Rules]:
     if corrected is not None and row.file is None:
-        message = Message("commands.no-file-to-correct", job=row.id)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.no-file-to-correct", job=row.id))
     file = corrected or (input_files.from_json(row.file) if row.file else None)
     period = Period.parse(row.period) if row.period else None
     unit = None
@@ -234,7 +240,7 @@ def _plan(
 
 
 def _options(kept: str | None, trace: Mapping[str, str] | None) -> str | None:
-    """Those of the first job; its trace is linked, the new job has one of its own."""
+    """The options of the first job; its trace is linked, the new job has its own."""
     options = loads(kept) if kept else {}
     first = options.pop("trace", None)
     options |= {"linked": first} if first else {}
@@ -251,8 +257,7 @@ def _continues(mode: Mode) -> str | None:
 def _existing(conn: Connection, job_id: str) -> JobRow:
     row = jobs.get(conn, job_id, lock=True)
     if row is None:
-        message = Message("commands.no-job", job=job_id)
-        raise NotFound(message)
+        raise NotFound(Message("commands.no-job", job=job_id))
     return row
 
 
@@ -260,40 +265,22 @@ def _cannot(code: str, row: JobRow) -> Message:
     return Message(code, job=row.id, status=row.status)
 
 
-def subject(row: JobRow) -> Subject:
-    """A job that was read, as the moves see it."""
-    return Subject(
-        id=row.id,
-        run_no=row.run_no,
-        attempt=row.attempt,
-        status=row.status,
-        unit=row.unit,
-        max_attempts=row.max_attempts,
-        stop_cause=row.stop_cause,
-        started_at=row.started_at,
-        worker=row.worker,
-        hand_backs=row.hand_backs,
-        put_backs=row.put_backs,
-        strikes=row.strikes,
-        suspect=row.suspect,
-    )
-
-
 def cancel(
     store: Store, job_id: str, *, actor: str, reason: str | None, now: datetime | None = None, force: bool = True
 ) -> str:
-    """Cancel at once where nothing runs, else ask the body to stop; the state that followed.
+    """Cancel a job that does not run, or ask its body to stop; returns the new state.
 
-    What one of jobtrail's own jobs has submitted and has not begun is cancelled with it. Without ``force`` a job that
-    was asked to stop is left to it, so that asking twice is safe.
+    The waiting jobs that one of jobtrail's own jobs has submitted are cancelled with it. Without ``force``, a second
+    request does not force the end, so that asking twice is safe.
 
-    Raises: IllegalMove when the job has ended already.
+    Raises:
+        IllegalMove: If the job has ended, or was asked to stop already and ``force`` is False.
     """
 
     def operation(conn: Connection) -> Any:
         row = _existing(conn, job_id)
         at = now or store.now()
-        job = subject(row)
+        job = Subject.of(row)
         obstacle = against_cancel(_own_state(row))
         if row.status is Status.RUNNING:
             move = transitions.stop_requested(job, at, cause=StopCause.CANCEL, actor=actor, reason=reason)
@@ -312,7 +299,7 @@ def cancel(
         store.wake.need()
         children = _waiting_children(conn, row)
         also = [
-            transitions.cancelled(subject(one), at, actor=actor, reason=Message("commands.with-job", job=row.id).stored)
+            transitions.cancelled(Subject.of(one), at, actor=actor, reason=Message("commands.with-job", job=row.id).stored)
             for one in children
         ]
         if move in jobs.apply(conn, store.dialect, [move, *also], at):
@@ -327,14 +314,15 @@ def cancel(
 
 
 def _waiting_children(conn: Connection, row: JobRow) -> list[JobRow]:
-    """The jobs of one of jobtrail's own tasks have no business without it; an application's children are its own affair."""
+    """The waiting children of a job of jobtrail's own; those of an application's job are not cancelled with it."""
     return jobs.waiting_children(conn, row.id) if row.task.startswith(OWN_TASKS) else []
 
 
 def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None) -> None:
-    """A pending job that waits for its time is due at once.
+    """Make a pending job due at once.
 
-    Raises: IllegalMove when it is not pending or waits for another job.
+    Raises:
+        IllegalMove: If it is not pending or waits for another job.
     """
 
     def operation(conn: Connection) -> Any:
@@ -345,7 +333,7 @@ def run_now(store: Store, job_id: str, *, actor: str, reason: str | None = None)
             return IllegalMove(_cannot("commands.cannot-start", row), row.id)
         store.wake.need()
         refused = jobs.apply(
-            conn, store.dialect, [transitions.run_now(subject(row), now, actor=actor, reason=reason)], now
+            conn, store.dialect, [transitions.run_now(Subject.of(row), now, actor=actor, reason=reason)], now
         )
         return IllegalMove(Message("commands.job-changed", job=row.id), row.id) if refused else None
 

@@ -282,8 +282,7 @@ class Service:
     ) -> tuple[NewJob, list[tuple[str, str]]]:
         for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
-                message = Message("commands.many-cannot", word=word)
-                raise InvalidOption(message)
+                raise InvalidOption(Message("commands.many-cannot", word=word))
         prepared = self._prepare(task, {}, using)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
         return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]

@@ -146,8 +146,7 @@ def _arguments(following: SuccessorRequest) -> dict[str, Any]:
     if following.result_as is None:
         return signature.bind(name, (), params)
     if following.result_as in params:
-        message = Message("commands.result-argument", argument=following.result_as, name=name)
-        raise InvalidArguments(message)
+        raise InvalidArguments(Message("commands.result-argument", argument=following.result_as, name=name))
     return signature.bind(name, (), {**params, following.result_as: None})
 
 
@@ -155,8 +154,7 @@ def _using(following: SuccessorRequest, before: Predecessor) -> Using:
     using = following.using
     for word in _NOT_FOR_SUCCESSORS:
         if getattr(using, word) is not None:
-            message = Message("commands.successor-cannot", word=word)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("commands.successor-cannot", word=word))
     file = following.file if following.file is not None else using.file
     source = following.source if following.source is not INHERIT else using.source or before.source
     period: Any = following.period
@@ -184,11 +182,9 @@ def _file(using: Using, task: Task) -> FileInput | None:
     if using.file is None:
         return None
     if using.period is not None:
-        message = Message("commands.period-or-file")
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.period-or-file"))
     if not isinstance(using.file, (str, os.PathLike, FileInput)):
-        message = Message("commands.file-not-path", type=type(using.file).__name__)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.file-not-path", type=type(using.file).__name__))
     return input_files.given(using.file, settle=task.settle, ready_marker=task.ready_marker)
 
 
@@ -207,20 +203,17 @@ def _parsed(text: str, zone: str | None) -> Period:
 
 def _run_at(using: Using, now: datetime) -> datetime | None:
     if using.run_at is not None and using.delay is not None:
-        message = Message("commands.run-at-or-delay")
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.run-at-or-delay"))
     if using.run_at is not None:
         moment = in_our_time(using.run_at)
         if moment is None:
-            message = Message("commands.bad-run-at", value=repr(using.run_at))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("commands.bad-run-at", value=repr(using.run_at)))
         return moment
     if using.delay is None:
         return None
     seconds = using.delay.total_seconds() if isinstance(using.delay, timedelta) else using.delay
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
-        message = Message("commands.bad-delay", value=repr(using.delay))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.bad-delay", value=repr(using.delay)))
     return now + timedelta(seconds=min(float(seconds), 100 * 366 * 86_400.0))
 
 
@@ -244,8 +237,7 @@ def _idempotency(new: NewJob, using: Using, settings: Settings, now: datetime) -
     digest = hashlib.sha256(dumps([new.task, new.args, new.source, new.period, new.unit]).encode()).hexdigest()
     if using.idempotency is not None:
         if using.idempotency != "params" or using.idempotency_key is not None:
-            message = Message("commands.bad-idempotency")
-            raise InvalidOption(message)
+            raise InvalidOption(Message("commands.bad-idempotency"))
         window = _window(using.window)
         number = int(now.timestamp() // window.total_seconds())
         expires = datetime.fromtimestamp((number + 1) * window.total_seconds(), UTC)
@@ -259,8 +251,7 @@ def _idempotency(new: NewJob, using: Using, settings: Settings, now: datetime) -
 
 def _window(window: timedelta | None) -> timedelta:
     if not isinstance(window, timedelta) or window.total_seconds() <= 0:
-        message = Message("commands.idempotency-window")
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.idempotency-window"))
     return window
 
 
@@ -277,11 +268,8 @@ def check_answer(answer: Submitted, prepared: Prepared) -> None:
             message = Message("commands.active", what=what, active=answer.in_way)
         raise AlreadyActive(message, answer.in_way)
     if answer.why == "done" and prepared.rules.if_done == "raise":
-        message = Message("commands.done", what=what, job=answer.in_way)
-        raise AlreadyDone(message, answer.in_way)
+        raise AlreadyDone(Message("commands.done", what=what, job=answer.in_way), answer.in_way)
     if answer.why == "key":
-        message = Message("commands.key-used", job=answer.in_way)
-        raise IdempotencyConflict(message, answer.in_way)
+        raise IdempotencyConflict(Message("commands.key-used", job=answer.in_way), answer.in_way)
     if answer.why == "busy":
-        message = Message("commands.changed-too-often", what=what)
-        raise StoreUnavailable(message)
+        raise StoreUnavailable(Message("commands.changed-too-often", what=what))

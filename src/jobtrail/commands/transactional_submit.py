@@ -61,14 +61,12 @@ def _connection_of(given: Any) -> Connection:
     if callable(connection) and hasattr(given, "execute"):
         found: Connection = connection()
         return found
-    message = Message("commands.bad-connection", type=type(given).__name__)
-    raise InvalidOption(message)
+    raise InvalidOption(Message("commands.bad-connection", type=type(given).__name__))
 
 
 def _check_database(store: Store, conn: Connection) -> None:
     if conn.dialect.name != store.dialect.name:
-        message = Message("commands.other-database", given=conn.dialect.name, ours=store.dialect.name)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("commands.other-database", given=conn.dialect.name, ours=store.dialect.name))
 
 
 def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:

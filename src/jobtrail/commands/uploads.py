@@ -1,4 +1,4 @@
-"""Files that are handed over for jobs: kept whole under their name, found again, and removed when no job needs them."""
+"""Uploaded files for jobs: stored under their name, found by id, and removed when no job needs them."""
 
 from __future__ import annotations
 
@@ -35,33 +35,35 @@ _INCOMPLETE = (Outcome.PARTIAL.value, Outcome.ERROR.value)
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload that is whole; ``id`` is what a submission names it by."""
+    """A complete upload; a submission names it by ``id``."""
 
     id: str
     file: FileInput
 
 
 def folder_of(settings: Settings, store: Store) -> Path:
-    """Where uploads are kept.
+    """The folder of the uploads.
 
-    Raises: UsageError where that is not said and there is no database file beside which it could be.
+    Raises:
+        UsageError: If it is not set and there is no database file beside which it could be.
     """
     if settings.upload_folder is not None:
         return Path(settings.upload_folder).absolute()
     database = store.database.path
     if database is None:
-        message = Message("commands.no-upload-folder")
-        raise UsageError(message)
+        raise UsageError(Message("commands.no-upload-folder"))
     return Path(f"{database.absolute()}.uploads")
 
 
 class Incoming:
-    """An upload on its way: under a name of its own until it is whole, readable by its owner only."""
+    """An upload in progress: under a temporary name, readable by its owner only."""
 
     def __init__(self, folder: Path, name: str, limit: int) -> None:
-        """Begin one.
+        """Create the temporary file.
 
-        Raises: InvalidFile for a name that cannot be shown or would lead elsewhere; OSError.
+        Raises:
+            InvalidFile: If the name is empty, not printable or too long.
+            OSError: If the file cannot be created.
         """
         self.name = plain_name(name)
         self._folder = folder
@@ -74,15 +76,16 @@ class Incoming:
         self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
     def write(self, data: bytes) -> None:
-        """Take a piece.
+        """Write a piece; after an error nothing is left.
 
-        Raises: TooLarge, OSError; nothing is left then.
+        Raises:
+            TooLarge: If the upload exceeds its limit.
+            OSError: If the piece cannot be written.
         """
         self._size += len(data)
         if self._size > self._limit:
             self.abandon()
-            message = Message("commands.upload-too-large", most=self._limit)
-            raise TooLarge(message)
+            raise TooLarge(Message("commands.upload-too-large", most=self._limit))
         self._digest.update(data)
         try:
             self._file.write(data)
@@ -91,7 +94,7 @@ class Incoming:
             raise
 
     def finish(self) -> Upload:
-        """It is whole: from now on it stands under its name."""
+        """Move the complete upload to its name."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -104,7 +107,7 @@ class Incoming:
         return Upload(self._id, FileInput(str(home / self.name), self._size, sha256, uploaded=True))
 
     def abandon(self) -> None:
-        """Nothing of it is left."""
+        """Delete the temporary file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
 
@@ -112,36 +115,36 @@ class Incoming:
 def plain_name(name: str) -> str:
     """The name of a file without folders.
 
-    Raises: InvalidFile.
+    Raises:
+        InvalidFile: If it is empty, not printable or too long.
     """
     plain = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
     if not plain.strip(".") or not plain.isprintable():
-        message = Message("commands.upload-name", name=repr(name[:100]))
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.upload-name", name=repr(name[:100])))
     if len(plain.encode()) > NAME_LIMIT:
-        message = Message("commands.upload-name-too-long", most=NAME_LIMIT, name=plain[:50])
-        raise InvalidFile(message)
+        raise InvalidFile(Message("commands.upload-name-too-long", most=NAME_LIMIT, name=plain[:50]))
     return plain
 
 
 def find(folder: Path, upload: str) -> FileInput:
-    """An upload by its id.
+    """Find an upload by its id.
 
-    Raises: NotFound.
+    Raises:
+        NotFound: If there is no such upload.
     """
     for home in folder.glob(f"{upload}.*") if re.fullmatch(r"[0-9a-f-]{36}", upload) else ():
         kept = _KEPT.fullmatch(home.name)
         held = [one for one in home.iterdir() if one.is_file()]
         if kept is not None and len(held) == 1:
             return FileInput(str(held[0]), held[0].stat().st_size, kept["sha256"], uploaded=True)
-    message = Message("commands.no-upload", upload=upload[:50])
-    raise NotFound(message)
+    raise NotFound(Message("commands.no-upload", upload=upload[:50]))
 
 
 def below(roots: Iterable[str], path: str) -> str:
-    """A file of this server that may be named from outside: below one of the roots, wherever links lead.
+    """A file of this server below one of the roots, after links are followed.
 
-    Raises: InvalidFile, in the same words whether it is not allowed or not there.
+    Raises:
+        InvalidFile: If it is not allowed or not there; the message is the same.
     """
     allowed = [Path(root).absolute() for root in roots]
     for root in allowed if path.isprintable() else ():
@@ -162,11 +165,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-# -- what nobody needs any more ------------------------------------------------------------------------
+# -- retention -----------------------------------------------------------------------------------------
 
 
 def sweep(store: Store, settings: Settings) -> int:
-    """Remove uploads that no job has taken, and those that no job needs any more; how many.
+    """Remove uploads that no job has taken or needs; returns how many.
 
     A job needs its upload as long as its row is kept, and until its unit is complete.
     """

@@ -86,8 +86,7 @@ class Using:
         known = {f.name for f in fields(self)}
         unknown = sorted(set(options) - known)
         if unknown:
-            message = Message("commands.unknown-using", known=sorted(known), option=unknown[0])
-            raise InvalidOption(message)
+            raise InvalidOption(Message("commands.unknown-using", known=sorted(known), option=unknown[0]))
         return replace(self, **options)
 
 

@@ -60,13 +60,11 @@ def ensure(database: Database, *, automatic: bool | None = None) -> None:
     if found.current:
         return
     if found.newer:
-        message = Message("database.schema-newer", version=found.version, head=HEAD)
-        raise SchemaMismatch(message)
+        raise SchemaMismatch(Message("database.schema-newer", version=found.version, head=HEAD))
     if automatic is None:
         automatic = database.is_sqlite
     if not automatic:
-        message = Message("database.schema-older", found=_words(found), head=HEAD)
-        raise SchemaMismatch(message)
+        raise SchemaMismatch(Message("database.schema-older", found=_words(found), head=HEAD))
     upgrade(database)
 
 
@@ -77,8 +75,7 @@ def upgrade(database: Database) -> bool:
         try:
             found = _state(conn)
             if found.newer:
-                message = Message("database.schema-newer-still", version=found.version, head=HEAD)
-                raise SchemaMismatch(message)
+                raise SchemaMismatch(Message("database.schema-newer-still", version=found.version, head=HEAD))
             if not found.current:
                 _run_alembic(conn)
         except BaseException:

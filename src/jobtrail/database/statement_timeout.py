@@ -34,8 +34,7 @@ def time_limit(conn: Connection, seconds: float) -> Iterator[None]:
     except DBAPIError as error:
         if not _was_given_up(error):
             raise
-        message = Message("database.too-slow", seconds=seconds)
-        raise TooSlow(message) from error
+        raise TooSlow(Message("database.too-slow", seconds=seconds)) from error
 
 
 def _was_given_up(error: DBAPIError) -> bool:

@@ -73,8 +73,7 @@ class FailedItemsLimit:
             return cls(count=value)
         if isinstance(value, float) and isfinite(value) and 0 < value <= 1:
             return cls(share=value)
-        message = Message("job.bad-max-failed-items", value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-max-failed-items", value=repr(value)))
 
     def __str__(self) -> str:
         """As it was given."""
@@ -208,5 +207,4 @@ def _key_part(value: Any) -> Any:
 
 
 def _refuse_key(value: Any) -> Any:
-    message = Message("job.bad-item-key", type=type(value).__name__)
-    raise UsageError(message)
+    raise UsageError(Message("job.bad-item-key", type=type(value).__name__))

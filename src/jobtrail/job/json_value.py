@@ -107,8 +107,7 @@ def _encode_strictly(value: Any, what: Message, limit: int, advice: Message = PA
     try:
         _Check(4 * limit).check(value, None, 0)
     except _TooMuchError:
-        message = Message("job.far-too-large", what=what, limit=size(limit), advice=advice)
-        raise TooLarge(message) from None
+        raise TooLarge(Message("job.far-too-large", what=what, limit=size(limit), advice=advice)) from None
     text = _encode(value)
     return text if len(text) <= limit else _refuse_size(what, len(text), limit, advice)
 
@@ -187,8 +186,7 @@ def _check_number(value: float, place: _Place) -> None:
 
 def _refuse(place: _Place, problem: Message) -> None:
     path = render(place)
-    message = Message("job.at-path", path=path, problem=problem)
-    raise InvalidArguments(message, path)
+    raise InvalidArguments(Message("job.at-path", path=path, problem=problem), path)
 
 
 def render(place: _Place) -> str:

@@ -60,8 +60,7 @@ class Period:
             if at.tzinfo is not UTC:
                 object.__setattr__(self, name, _aware(at).astimezone(UTC))
         if self.end <= self.start:
-            message = Message("job.period-backwards", start=_stamp(self.start), end=_stamp(self.end))
-            raise InvalidPeriod(message)
+            raise InvalidPeriod(Message("job.period-backwards", start=_stamp(self.start), end=_stamp(self.end)))
 
     @classmethod
     def parse(cls, value: Any, zone: str | None = None) -> Period:
@@ -86,8 +85,7 @@ class Period:
             if isinstance(value, (tuple, list)) and len(value) == 2:
                 return cls(_end(value[0], zone), _end(value[1], zone), _or_utc(zone))
         except OverflowError:
-            message = Message("job.period-out-of-years", value=_shown(value))
-            raise InvalidPeriod(message) from None
+            raise InvalidPeriod(Message("job.period-out-of-years", value=_shown(value))) from None
         raise _refused(value)
 
     @classmethod
@@ -103,15 +101,13 @@ class Period:
                 100,000 periods.
         """
         if first.unit != last.unit or first.zone != last.zone:
-            message = Message("job.period-grains-differ", first=first.text, last=last.text)
-            raise InvalidPeriod(message)
+            raise InvalidPeriod(Message("job.period-grains-differ", first=first.text, last=last.text))
         found = [first]
         while found[-1].start < last.start:
             found.append(found[-1].next())
             _check_number(len(found))
         if found[-1] != last:
-            message = Message("job.period-series-misses-end", first=first.text, last=last.text)
-            raise InvalidPeriod(message)
+            raise InvalidPeriod(Message("job.period-series-misses-end", first=first.text, last=last.text))
         return found
 
     @property
@@ -161,8 +157,7 @@ class Period:
             InvalidPeriod: If ``into`` is another word, or there are more than 100,000 parts.
         """
         if into not in UNITS:
-            message = Message("job.period-bad-part", into=repr(into))
-            raise InvalidPeriod(message)
+            raise InvalidPeriod(Message("job.period-bad-part", into=repr(into)))
         parts: list[Period] = []
         at = self.start
         while at < self.end:
@@ -205,8 +200,7 @@ class Period:
                 return _calendar(unit, _step(unit, self._local(self.start), steps), self.zone)
             return _shifted(self, steps)
         except (OverflowError, ValueError):
-            message = Message("job.period-no-neighbour", period=self.text)
-            raise InvalidPeriod(message) from None
+            raise InvalidPeriod(Message("job.period-no-neighbour", period=self.text)) from None
 
 
 def periods_from_rule(rule: str, at: datetime, zone: str = "UTC") -> Period:
@@ -222,8 +216,7 @@ def periods_from_rule(rule: str, at: datetime, zone: str = "UTC") -> Period:
     """
     which, _, unit = rule.partition(" ") if isinstance(rule, str) else ("", "", "")
     if which not in {"previous", "current"} or unit not in UNITS:
-        message = Message("job.period-bad-rule", rule=_shown(rule))
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("job.period-bad-rule", rule=_shown(rule)))
     tz = _zone(zone)
     moment = _aware(at).astimezone(UTC)
     if unit == "hour":
@@ -254,8 +247,7 @@ def _parse_text(text: str, zone: str | None) -> Period:
         else:
             start = datetime(int(year), int(month or 1), int(day or 1), int(hour or 0))  # noqa: DTZ001
     except ValueError:
-        message = Message("job.period-not-in-calendar", text=_shown(text))
-        raise InvalidPeriod(message) from None
+        raise InvalidPeriod(Message("job.period-not-in-calendar", text=_shown(text))) from None
     if hour:
         return _hour(start, _or_utc(zone), text, utc=bool(utc))
     unit = "week" if week else "day" if day else "month" if month else "year"
@@ -270,8 +262,7 @@ def _hour(local: datetime, zone: str, text: str, *, utc: bool) -> Period:
     tz = _zone(zone)
     start = local.replace(tzinfo=UTC) if utc else _instant(local, tz)
     if not utc and start.astimezone(tz).replace(tzinfo=None, fold=0) != local:
-        message = Message("job.hour-skipped", text=_shown(text), zone=zone)
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("job.hour-skipped", text=_shown(text), zone=zone))
     return Period(start, start + _HOUR, zone)
 
 
@@ -284,8 +275,7 @@ def _end(value: Any, zone: str | None) -> datetime:
         try:
             at = datetime.fromisoformat(value.strip())
         except ValueError:
-            message = Message("job.time-not-in-calendar", value=_shown(value))
-            raise InvalidPeriod(message) from None
+            raise InvalidPeriod(Message("job.time-not-in-calendar", value=_shown(value))) from None
         plain_date = found["clock"] is None
     elif isinstance(value, date):
         plain_date = not isinstance(value, datetime)
@@ -295,15 +285,13 @@ def _end(value: Any, zone: str | None) -> datetime:
     if at.tzinfo is not None:
         return at
     if zone is None and not plain_date:
-        message = Message("job.time-without-zone", value=_shown(value))
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("job.time-without-zone", value=_shown(value)))
     return _instant(at, _zone(_or_utc(zone)))
 
 
 def _aware(at: Any) -> datetime:
     if not isinstance(at, datetime) or at.utcoffset() is None:
-        message = Message("job.datetime-without-zone", at=_shown(at))
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("job.datetime-without-zone", at=_shown(at)))
     return at
 
 
@@ -311,8 +299,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError):
-        message = Message("job.unknown-zone", name=_shown(name))
-        raise InvalidPeriod(message) from None
+        raise InvalidPeriod(Message("job.unknown-zone", name=_shown(name))) from None
 
 
 def _refused(value: Any) -> InvalidPeriod:
@@ -327,8 +314,7 @@ def _shown(value: Any) -> Message | str:
 
 def _check_number(count: int) -> None:
     if count > MOST_PARTS:
-        message = Message("job.too-many-periods", most=MOST_PARTS)
-        raise InvalidPeriod(message)
+        raise InvalidPeriod(Message("job.too-many-periods", most=MOST_PARTS))
 
 
 # -- the calendar: plain local times -----------------------------------------------------------------

@@ -36,8 +36,7 @@ def _number(name: str, value: Any, *, at_least: float) -> float:
         or isnan(value)
         or not at_least <= value <= LONGEST
     ):
-        message = Message("job.retry-not-number", name=name, least=at_least, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.retry-not-number", name=name, least=at_least, value=repr(value)))
     return float(value)
 
 
@@ -141,8 +140,7 @@ class Retry:
         _set(self, "on", _errors("on", self.on))
         _set(self, "never", _errors("never", self.never))
         if not isinstance(self.on_partial, bool):
-            message = Message("job.retry-on-partial", value=repr(self.on_partial))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("job.retry-on-partial", value=repr(self.on_partial)))
 
     def allows(self, error: BaseException) -> bool:
         """Return whether an error is retried.
@@ -261,8 +259,7 @@ def coerce_retry(value: Any) -> Retry:
         return Retry(attempts=value)
     if isinstance(value, Mapping):
         return Retry.from_json(value)
-    message = Message("job.bad-retry", value=repr(value))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("job.bad-retry", value=repr(value)))
 
 
 # -- checks ------------------------------------------------------------------------------------------
@@ -274,8 +271,7 @@ def _check_attempts(value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_ATTEMPTS:
-        message = Message("job.bad-attempts", value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-attempts", value=repr(value)))
 
 
 def _cap(value: Any) -> float:
@@ -285,8 +281,7 @@ def _cap(value: Any) -> float:
         return UNCAPPED
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST:
         return float(value)
-    message = Message("job.bad-max-delay", value=repr(value))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("job.bad-max-delay", value=repr(value)))
 
 
 def _wait(value: Any, cap: float) -> Any:
@@ -298,8 +293,7 @@ def _wait(value: Any, cap: float) -> Any:
         return value
     seconds = _number("wait", value, at_least=0)
     if seconds > cap:
-        message = Message("job.wait-above-max-delay", seconds=seconds, cap=cap)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.wait-above-max-delay", seconds=seconds, cap=cap))
     return seconds
 
 
@@ -307,8 +301,7 @@ def _errors(name: str, value: Any) -> Errors:
     classes = value if isinstance(value, (tuple, list, set, frozenset)) else (value,)
     for one in classes:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
-            message = Message("job.not-exceptions", name=name, one=repr(one))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("job.not-exceptions", name=name, one=repr(one)))
     return tuple(classes)
 
 
@@ -400,5 +393,4 @@ def _wait_from_json(stored: Any, base: Any) -> Any:
         return Exponential(**{name: value for name, value in stored.items() if name in Exponential.__slots__})
     if kind in {"custom", None}:
         return base
-    message = Message("job.bad-wait-kind", kind=repr(kind))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("job.bad-wait-kind", kind=repr(kind)))

@@ -33,8 +33,7 @@ def ends_option(on: str | Iterable[str]) -> tuple[str, ...]:
     unknown = [word for word in words if word not in (*ENDS, "any")]
     if unknown or not words:
         wrong = repr(unknown[0]) if unknown else "empty"
-        message = Message("job.bad-on", wrong=wrong)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-on", wrong=wrong))
     return ENDS if "any" in words else tuple(end for end in ENDS if end in words)
 
 
@@ -49,8 +48,7 @@ def when_option(when: Any) -> tuple[float | None, str | None]:
         return None, when.isoformat()
     seconds = when.total_seconds() if isinstance(when, timedelta) else when
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 3.2e9:
-        message = Message("job.bad-when", when=repr(when))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-when", when=repr(when)))
     return float(seconds), None
 
 

@@ -124,8 +124,7 @@ class Signature:
         own = [p for p in parameters if p.name != context]
         if any(p.kind in {p.VAR_POSITIONAL, p.POSITIONAL_ONLY} for p in own):
             name = getattr(function, "__name__", type(function).__name__)
-            message = Message("job.unnamed-parameters", function=f"{name}{signature}")
-            raise InvalidOption(message)
+            raise InvalidOption(Message("job.unnamed-parameters", function=f"{name}{signature}"))
         named = [p for p in own if p.kind is not p.VAR_KEYWORD]
         return cls(
             text=_readable(own),
@@ -162,8 +161,7 @@ class Signature:
         return bound
 
     def _refuse(self, task: str, what: Message) -> None:
-        message = Message("job.arguments-refused", task=f"{task}{self.text}", problem=what)
-        raise InvalidArguments(message)
+        raise InvalidArguments(Message("job.arguments-refused", task=f"{task}{self.text}", problem=what))
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -173,8 +171,7 @@ def name_of(function: Callable[..., Any]) -> str:
     """
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
-        message = Message("job.function-without-name", function=repr(function))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.function-without-name", function=repr(function)))
     return name
 
 
@@ -185,8 +182,7 @@ def _callable(task: str, function: Any) -> Callable[..., Any]:
     """
     found = function.__func__ if isinstance(function, staticmethod) else function
     if not callable(found):
-        message = Message("job.not-callable", task=task, function=repr(function))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-callable", task=task, function=repr(function)))
     called = _called(found)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         message = Message("job.generator-function", task=task, function=getattr(called, "__qualname__", repr(called)))
@@ -236,16 +232,14 @@ def seconds_option(name: str, value: Any) -> float | None:
     if hasattr(value, "total_seconds"):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        message = Message("job.not-seconds", name=name, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-seconds", name=name, value=repr(value)))
     return float(value)
 
 
 def priority_option(value: Any) -> int:
     """0 (most urgent) to 9."""
     if isinstance(value, bool) or not isinstance(value, int) or not MOST_URGENT <= value <= LEAST_URGENT:
-        message = Message("job.bad-priority", value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-priority", value=repr(value)))
     return value
 
 
@@ -253,8 +247,7 @@ def choice_option(name: str | Message, value: Any, choices: Iterable[str]) -> st
     """One of a few words."""
     allowed = tuple(choices)
     if value not in allowed:
-        message = Message("job.not-a-choice", name=name, allowed=allowed, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-a-choice", name=name, allowed=allowed, value=repr(value)))
     chosen: str = value
     return chosen
 
@@ -266,8 +259,7 @@ def bytes_option(name: str, value: Any) -> int | None:
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else value
     if isinstance(count, bool) or not isinstance(count, int) or count < LEAST_MEMORY:
-        message = Message("job.not-bytes", name=name, least=LEAST_MEMORY, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-bytes", name=name, least=LEAST_MEMORY, value=repr(value)))
     return count
 
 
@@ -282,8 +274,7 @@ def name_option(name: str | Message, value: Any) -> str:
     """
     good = isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable() and value not in {".", ".."}
     if not good or value != value.strip():
-        message = Message("job.not-a-name", name=name, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-a-name", name=name, value=repr(value)))
     return unicodedata.normalize("NFC", value)
 
 
@@ -296,20 +287,17 @@ def queue_option(name: str | Message, value: Any) -> str:
     """
     found = name_option(name, value)
     if "," in found or "=" in found:
-        message = Message("job.not-a-queue", name=name, value=repr(value))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.not-a-queue", name=name, value=repr(value)))
     return found
 
 
 def labels_option(labels: Any) -> dict[str, str]:
     """Labels of a job: at most `LABELS_LIMIT` texts by name, searched as ``label:key=value``."""
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
-        message = Message("job.bad-labels", most=LABELS_LIMIT, labels=str(labels)[:60])
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-labels", most=LABELS_LIMIT, labels=str(labels)[:60]))
     parted = next((key for key in labels if isinstance(key, str) and "=" in key), None)
     if parted is not None:
-        message = Message("job.label-with-equals", key=repr(parted))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.label-with-equals", key=repr(parted)))
     return {
         name_option(Message("job.label-key"), key): name_option(Message("job.label-value", key=key), value)
         for key, value in labels.items()
@@ -321,8 +309,7 @@ def zone_option(value: Any) -> str:
     try:
         return ZoneInfo(value).key
     except (LookupError, ValueError, TypeError, OSError):
-        message = Message("job.bad-zone", value=repr(value))
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("job.bad-zone", value=repr(value))) from None
 
 
 def _check_options(task: Task) -> None:
@@ -337,8 +324,7 @@ def _check_options(task: Task) -> None:
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
     choice_option("executor", task.executor, EXECUTORS)
     if task.ready_marker is not None and ("/" in name_option("ready_marker", task.ready_marker) or task.ready_marker == "."):
-        message = Message("job.bad-ready-marker", value=repr(task.ready_marker))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-ready-marker", value=repr(task.ready_marker)))
     _check_process_options(task)
     set_(task, "memory_limit", bytes_option("memory_limit", task.memory_limit))
     set_(task, "retry", coerce_retry(task.retry))
@@ -353,17 +339,14 @@ def _check_options(task: Task) -> None:
 def _check_process_options(task: Task) -> None:
     jobs = task.max_jobs_per_child
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        message = Message("job.bad-jobs-per-child", jobs=repr(jobs))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.bad-jobs-per-child", jobs=repr(jobs)))
     if task.executor != "process":
         if task.memory_limit is not None:
-            message = Message("job.memory-limit-without-process", task=task.name)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("job.memory-limit-without-process", task=task.name))
         return
     where = getattr(task.function, "__qualname__", "<unknown>")
     if "<" in where or not getattr(task.function, "__module__", None):
-        message = Message("job.function-not-importable", task=task.name, where=where)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("job.function-not-importable", task=task.name, where=where))
 
 
 class Tasks:
@@ -378,8 +361,7 @@ class Tasks:
         for name in (task.name, *task.aliases):
             known = self._by_name.get(name)
             if known is not None:
-                message = Message("job.task-name-taken", name=name)
-                raise InvalidOption(message)
+                raise InvalidOption(Message("job.task-name-taken", name=name))
         for name in (task.name, *task.aliases):
             self._by_name[name] = task
         self._own |= {task.name} if own else set()
@@ -401,8 +383,7 @@ class Tasks:
         task = self._by_name.get(name)
         if task is None:
             known = ", ".join(t.name for t in self.all()) or "none"
-            message = Message("job.no-such-task", name=name, known=known)
-            raise UnknownTask(message)
+            raise UnknownTask(Message("job.no-such-task", name=name, known=known))
         return task
 
     def all(self) -> list[Task]:

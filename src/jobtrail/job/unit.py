@@ -60,8 +60,7 @@ def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     try:
         text = dumps([args, kwargs], sort_keys=True, default=_comparable)
     except (TypeError, ValueError) as error:
-        message = Message("job.step-arguments", name=name, error=error)
-        raise StepError(message) from None
+        raise StepError(Message("job.step-arguments", name=name, error=error)) from None
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -76,5 +75,4 @@ def _comparable(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, PurePath):
         return str(value)
-    message = Message("job.not-comparable", type=type(value).__name__)
-    raise TypeError(message)
+    raise TypeError(Message("job.not-comparable", type=type(value).__name__))

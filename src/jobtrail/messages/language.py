@@ -17,13 +17,13 @@ _current: ContextVar[str] = ContextVar("jobtrail_language", default=DEFAULT)
 
 
 def current_language() -> str:
-    """The language of whoever is being answered now; English outside of a request or a command."""
+    """The language of the present reader; English outside of a request or a command."""
     return _current.get()
 
 
 @contextmanager
 def use_language(language: str) -> Iterator[None]:
-    """Answer in this language within the block, in this thread or task."""
+    """Use this language within the block, in this thread or task."""
     token = _current.set(language if language in _KNOWN else DEFAULT)
     try:
         yield

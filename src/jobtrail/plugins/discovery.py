@@ -35,9 +35,10 @@ def installed() -> list[PluginCandidate]:
 
 
 def asgi(application: Any, **options: Any) -> Any:
-    """The API of an application, found by entry point so that what is below does not know the web.
+    """Return the API of an application. It is found by entry point, so that lower rooms do not import a web framework.
 
-    Raises: InvalidOption where the packages that it needs are not installed.
+    Raises:
+        InvalidOption: If the packages that it needs are not installed.
     """
     from importlib.metadata import entry_points
 

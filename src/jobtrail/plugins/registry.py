@@ -1,4 +1,4 @@
-"""The plug-ins of one application: found or handed in, mounted under their names, and left out when they are broken."""
+"""The plug-ins of one application: discovered or given by the program, mounted under their names, left out if broken."""
 
 from __future__ import annotations
 
@@ -49,18 +49,22 @@ class MountedPlugin:
 
     @property
     def name(self) -> str:
-        """Under which all of it stands."""
+        """The name of the plug-in."""
         return self.plugin.name
 
 
 class Plugins(Mapping[str, MountedPlugin]):
-    """The plug-ins of an application by name. Those of entry points are looked for when somebody first asks.
+    """The plug-ins of an application by name. Those of entry points are discovered at the first access.
 
-    ``wanted`` is "auto" (all that are installed), or the plug-ins that the program hands in, perhaps with "auto" among them.
-    ``prepare`` is asked for each task before it is registered. What is handed in and cannot be mounted is the program's own
-    mistake and raises; what was found and cannot be mounted is left out, logged, and kept in `broken`.
+    A plug-in of the program that cannot be mounted raises; a discovered one is left out, logged and listed in `broken`.
 
-    Raises: InvalidOption.
+    Args:
+        tasks: The tasks of the application, to which those of the plug-ins are added.
+        prepare: Called for each task before it is registered.
+        wanted: "auto" for all that are installed, or plug-ins, possibly with "auto" among them.
+
+    Raises:
+        InvalidOption: If ``wanted`` is not valid, or a plug-in of the program cannot be mounted.
     """
 
     def __init__(self, tasks: Tasks, prepare: Prepare, wanted: str | Iterable[Plugin | str] = AUTO) -> None:
@@ -77,14 +81,14 @@ class Plugins(Mapping[str, MountedPlugin]):
                 self._mount(PluginCandidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
         self._own = frozenset(self._mounted)
 
-    # -- what there is -------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> MountedPlugin:
         """The plug-in of this name."""
         return self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Their names, in the order in which they were mounted."""
+        """The names, in the order of mounting."""
         return iter(list(self._all()))
 
     def __len__(self) -> int:
@@ -93,12 +97,12 @@ class Plugins(Mapping[str, MountedPlugin]):
 
     @property
     def broken(self) -> tuple[BrokenPlugin, ...]:
-        """Those that were found and are left out."""
+        """The discovered plug-ins that were left out."""
         self._all()
         return tuple(self._broken)
 
     def middleware(self) -> list[Middleware]:
-        """What stands around all tasks of the application."""
+        """The middleware of scope "application", which wraps all tasks."""
         layers = [layer for one in self.values() for layer in one.plugin.layers]
         return [layer.function for layer in layers if layer.scope == "application"]
 
@@ -109,13 +113,13 @@ class Plugins(Mapping[str, MountedPlugin]):
                 yield one.name, schedule.task, schedule.rule, schedule.options
 
     def channels(self) -> Iterator[tuple[str, PluginChannel]]:
-        """Each channel with its whole name, ``<plug-in>.<channel>``."""
+        """Each channel with its full name, ``<plug-in>.<channel>``."""
         for one in self.values():
             for channel in one.plugin.channels.values():
                 yield f"{one.name}.{channel.name}", channel
 
     def routes(self) -> Iterator[tuple[str, PluginRoute]]:
-        """(plug-in, route); the addresses stand below one of the plug-in's own."""
+        """(plug-in, route) of each route; paths are below the path of the plug-in."""
         for one in self.values():
             for route in one.plugin.routes.values():
                 yield one.name, route
@@ -126,10 +130,10 @@ class Plugins(Mapping[str, MountedPlugin]):
             for command in one.plugin.commands.values():
                 yield one.name, command
 
-    # -- how they come in ----------------------------------------------------------------------------
+    # -- mounting ------------------------------------------------------------------------------------
 
     def give_way(self, task: Task) -> None:
-        """The application registers this task itself: a plug-in that was found and has one of its names is left out."""
+        """Leave out a discovered plug-in that has a name of this task, because the application registers the task itself."""
         names = {task.name, *task.aliases}
         with self._lock:
             for one in list(self._mounted.values()):
@@ -139,9 +143,10 @@ class Plugins(Mapping[str, MountedPlugin]):
                     self._leave_out(one.name, one.package, Message("plugins.task-of-application", task=min(taken)))
 
     def load(self) -> None:
-        """Look for the installed ones, once.
+        """Discover the installed plug-ins, once.
 
-        Raises: InvalidOption for what is set from outside for a task and cannot be.
+        Raises:
+            InvalidOption: If an override of a task from jobtrail.toml or the environment is not valid.
         """
         self._all()
 
@@ -207,7 +212,7 @@ class Plugins(Mapping[str, MountedPlugin]):
         _log.warning("the plug-in '%s'%s is left out: %s", name, of, reason)
 
     def __repr__(self) -> str:
-        """As a person reads it."""
+        """The names of the plug-ins."""
         return f"<plug-ins {', '.join(self._mounted) or 'none'}>"
 
 
@@ -224,7 +229,7 @@ def _itself(one: Any) -> Any:
 
 
 class SettingRefused(InvalidOption):
-    """What was set from outside for a task of a plug-in cannot be: not the plug-in's fault, and never passed over."""
+    """An override of a plug-in's task is not valid. That is not the fault of the plug-in, so it is raised and not left out."""
 
 
 def _check(plugin: Any, candidate: PluginCandidate) -> None:

@@ -130,8 +130,7 @@ def read_one(conn: Connection, context: QueryContext, question: str) -> Question
     row = questions.get(conn, question)
     job = None if row is None else jobs.get(conn, row.job_id)
     if row is None or job is None:
-        message = Message("commands.no-question", question=question)
-        raise NotFound(message)
+        raise NotFound(Message("commands.no-question", question=question))
     return detail(row, job, context.marked(job.task))
 
 

@@ -91,8 +91,7 @@ def read_one(conn: Connection, context: QueryContext, name: str) -> TaskDetail:
     called = task.name if task is not None else name
     last, planned = statistics.newest_jobs(conn), _planned(conn)
     if task is None and (called not in last or called.startswith(OWN_TASKS)) and called not in planned:
-        message = Message("api.no-task", name=name[:200])
-        raise NotFound(message)
+        raise NotFound(Message("api.no-task", name=name[:200]))
     aliases = list(task.aliases) if task is not None else []
     return TaskDetail(**_line(called, task, last, planned), **_options(task), aliases=aliases, text=_docstring(task))
 

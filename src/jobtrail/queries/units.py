@@ -247,8 +247,7 @@ def read_unit(conn: Connection, context: QueryContext, key: str) -> UnitDetail:
     """
     found = units.get(conn, key)
     if found is None:
-        message = Message("api.no-unit", key=key[:100])
-        raise NotFound(message)
+        raise NotFound(Message("api.no-unit", key=key[:100]))
     page = search.find(conn, f"unit:{found.unit}", now=context.now(), limit=JOBS)
     return UnitDetail(unit=unit_line(found), task=found.task, jobs=[job_line(row) for row in page.rows])
 

@@ -88,8 +88,7 @@ def plain_hook(function: Callable[[], Any]) -> Callable[[], Any]:
     Raises: UsageError for a coroutine function: no event loop runs in the thread that calls it.
     """
     if inspect.iscoroutinefunction(function):
-        message = Message("runtime.on-cancel-async", function=getattr(function, "__qualname__", repr(function)))
-        raise UsageError(message)
+        raise UsageError(Message("runtime.on-cancel-async", function=getattr(function, "__qualname__", repr(function))))
     return function
 
 

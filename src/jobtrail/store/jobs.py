@@ -312,12 +312,10 @@ def resolve(conn: Connection, job_id: str) -> JobRow:
         row = get(conn, job_id.lower()) if _ID.fullmatch(job_id) else None
         found = ending_with(conn, job_id) if row is None else []
         if len(found) > 1:
-            message = Message("commands.several-jobs", id=job_id, found=", ".join(found))
-            raise NotFound(message)
+            raise NotFound(Message("commands.several-jobs", id=job_id, found=", ".join(found)))
     row = get(conn, found[0]) if found else row
     if row is None:
-        message = Message("commands.no-job-ending", id=job_id[:50])
-        raise NotFound(message)
+        raise NotFound(Message("commands.no-job-ending", id=job_id[:50]))
     return row
 
 

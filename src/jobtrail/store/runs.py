@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Text, cast, delete, func, select, text, update
 
 from jobtrail.database.tables import jobs, logs, progress, steps
+from jobtrail.messages import Message, render
 
 from . import events, items
 from .jobs import columns, read
@@ -220,6 +221,15 @@ def log_chunks(conn: Connection, job_id: str, *, after: int = -1, limit: int = 1
         chunks.append(LogChunk(row.seq, row.lines, row.bytes, row.text, _dropped(conn, job_id) if gap else 0))
         before = row.seq
     return chunks
+
+
+def log_text(conn: Connection, job_id: str) -> str:
+    """Read the log of a job as text, with a line where lines were dropped."""
+    parts: list[str] = []
+    for chunk in log_chunks(conn, job_id, limit=100_000):
+        dropped = [render(Message("store.lines-dropped", count=chunk.dropped))] if chunk.dropped else []
+        parts += [*dropped, chunk.text]
+    return "\n".join(parts)
 
 
 def _dropped(conn: Connection, job_id: str) -> int:

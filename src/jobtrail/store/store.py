@@ -89,10 +89,6 @@ class Store:
         """Store many jobs that differ in id and arguments only, in one transaction."""
         self.write(lambda conn: self._insert_alike(conn, template, ids_and_args))
 
-    async def ainsert_alike(self, template: NewJob, ids_and_args: Sequence[tuple[str, str]]) -> None:
-        """`insert_alike` for an event loop."""
-        await self.awrite(lambda conn: self._insert_alike(conn, template, ids_and_args))
-
     def _insert(self, conn: Connection, new: list[NewJob]) -> None:
         self.wake.need()
         submissions.insert_plain(conn, self.dialect, new, self.now())

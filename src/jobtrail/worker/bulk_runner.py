@@ -86,8 +86,7 @@ class BulkRun:
                     found: list[list[Any]] = decode(kept)
                     return found
                 own = jobs.get(conn, own.rerun_of) if own.rerun_of else None
-        message = Message("worker.selection-gone")
-        raise PermanentError(message)
+        raise PermanentError(Message("worker.selection-gone"))
 
     def _rest(self) -> None:
         end = time.monotonic() + self._pause
@@ -138,8 +137,7 @@ class BulkRun:
         if isinstance(answer, Exception):
             raise answer
         if answer.why is not None:
-            message = Message("worker.unit-active", in_way=answer.in_way)
-            raise Conflict(message, answer.in_way)
+            raise Conflict(Message("worker.unit-active", in_way=answer.in_way), answer.in_way)
 
     def _rerun_once(self, job_id: str, given: dict[str, Any], conn: Connection) -> Submitted | Conflict:
         """Re-run the job under the lock of its row, so that only one of two bulk actions does."""

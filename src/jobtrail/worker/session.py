@@ -248,8 +248,7 @@ def _beat(kind: str, store: Store, settings: Settings) -> Beat:
         return ChildBeat(store, settings.beat_interval, end_blocked=settings.end_blocked)
     if kind == "thread":
         return ThreadBeat(store, settings.beat_interval)
-    message = Message("worker.bad-beat", kind=repr(kind))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("worker.bad-beat", kind=repr(kind)))
 
 
 def speed_up_switches() -> None:

@@ -44,8 +44,7 @@ class Person:
     def __post_init__(self) -> None:
         """Refuse a role that no route could ask for."""
         if self.role not in ROLES:
-            message = Message("api.no-role", role=self.role, roles=", ".join(ROLES))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("api.no-role", role=self.role, roles=", ".join(ROLES)))
 
     @property
     def actor(self) -> str:

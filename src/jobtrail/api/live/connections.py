@@ -50,7 +50,7 @@ _STREAM: dict[str, Any] = {"content": {"text/event-stream": {}}, "description": 
 
 
 class Clients(Model):
-    """How many follow here, and how many were dropped since the start because they read too slowly."""
+    """How many clients follow here, and how many were closed since the start because they read too slowly."""
 
     clients: int
     dropped: int
@@ -66,7 +66,7 @@ class Station:
         self.topics: Topics = context.topics
 
     def hub(self) -> Hub:
-        """That of the running loop."""
+        """The hub of the running loop."""
         loop = asyncio.get_running_loop()
         found = self._hubs.get(loop)
         if found is None:
@@ -74,13 +74,14 @@ class Station:
         return found
 
     def shut_down(self) -> None:
-        """The server of the running loop stops: streams end."""
+        """End the streams of the running loop, because its server stops."""
         self.hub().leaving.set()
 
     def subscription(self, said: Subscribe) -> Callable[[SendBuffer], Callable[[], None]]:
-        """What begins a subscription for a send buffer; what that returns ends it.
+        """Return a function that begins a subscription for a send buffer, and returns a function that ends it.
 
-        Raises: JobTrailError for what cannot be watched.
+        Raises:
+            JobTrailError: if there is no such topic, or its words are not valid.
         """
         if said.topic == TRAIL:
             return lambda buffer: self.hub().follow(said.id, buffer, _fits(said), said.after)
@@ -92,9 +93,10 @@ class Station:
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Hub]:
-        """Count somebody in.
+        """Count a client as long as the block runs.
 
-        Raises: Problem 503 where there are too many.
+        Raises:
+            Problem: 503, if there are too many clients.
         """
         hub = self.hub()
         if hub.clients >= hubs.MOST_CLIENTS:
@@ -165,7 +167,7 @@ def make(context: ApiContext) -> APIRouter:
 
 
 class Conversation:
-    """What is said on one WebSocket: subscriptions in, changes out."""
+    """The messages of one WebSocket: subscriptions in, changes out."""
 
     def __init__(self, context: ApiContext, station: Station, websocket: WebSocket) -> None:
         self._context = context
@@ -176,7 +178,7 @@ class Conversation:
         self._answers: list[str] = []
 
     async def run(self, hub: Hub) -> None:
-        """Until one of the two has enough."""
+        """Exchange messages until one side ends it."""
         self._answer(
             type="hello", now=self._context.store.now().isoformat(), topics=sorted([TRAIL, *self._station.topics])
         )
@@ -198,7 +200,7 @@ class Conversation:
             await self._close(code)
 
     async def _close(self, code: int) -> None:
-        """A client that does not read is told when it reads again, if it does so soon."""
+        """Close with a reason; a client that does not read gets it when it reads again, if it does so soon."""
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
             async with asyncio.timeout(PATIENCE):
                 await self._websocket.close(code, render(Message(_REASONS[code])))
@@ -252,7 +254,7 @@ class Conversation:
         self._answer(type="error", id=words.get("id"), problem=problem.body())
 
     def _answer(self, **told: Any) -> None:
-        """An answer to what was just said."""
+        """Queue an answer to a message."""
         self._answers.append(json.dumps(told, default=str))
         self._buffer.ready.set()
 
@@ -272,7 +274,7 @@ class Conversation:
 
 
 async def _until_logged_out(context: ApiContext, scope: Scope) -> int:
-    """Who was let in is asked for again and again: a token may have been revoked, or be over its time."""
+    """Check the login repeatedly: a token may be revoked or expire."""
     while True:
         await asyncio.sleep(LOGIN_EVERY)
         try:

@@ -1,4 +1,4 @@
-"""One reader for all clients of a process: what many watch is read once, and each is told what has changed for it.
+"""One reader for all clients of a process: a topic that many watch is read once, and each client gets its changes.
 
 The trail has a line for most of what happens, but none for a submission, a start or a plain success (they would cost the
 hot path). So topics are read as they stand and compared, at most four times a second, and no oftener than a tenth of
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Hub:
-    """What is watched in one event loop, and by whom. ``dropped`` counts clients that read too slowly."""
+    """The topics that are watched in one event loop. ``dropped`` counts clients that were closed because they read too slowly."""
 
     def __init__(self, context: ApiContext) -> None:
         self.context = context
@@ -67,7 +67,7 @@ class Hub:
     # -- joining and leaving -------------------------------------------------------------------------
 
     def watch(self, look: Look, name: str, buffer: SendBuffer) -> Callable[[], None]:
-        """Tell ``buffer`` about a topic from now on, beginning with all of it; what is returned ends it.
+        """Send a topic to ``buffer``, first all of it, then its changes; call the returned function to end that.
 
         Raises: Problem 503 where too much is watched already.
         """
@@ -92,7 +92,7 @@ class Hub:
     def follow(
         self, name: str, buffer: SendBuffer, fits: Callable[[dict[str, Any]], bool], after: int | None
     ) -> Callable[[], None]:
-        """Give ``buffer`` the lines of the trail that fit, from behind ``after`` on, or from now."""
+        """Send the lines of the trail that fit to ``buffer``: those after the id ``after``, else those from now on."""
         language = current_language()
         reader = self._trails.setdefault(language, Trail(self))
         follower = Following(name, buffer)
@@ -108,7 +108,7 @@ class Hub:
         return leave
 
     async def read(self, function: Callable[[], T], *, slow: bool = False) -> tuple[T, float]:
-        """Call what blocks, in one of a few threads: what it gave, and how many seconds it took there."""
+        """Call a blocking function in a thread; returns its result and how many seconds it took."""
         return await anyio.to_thread.run_sync(self._timed, function, limiter=self._limiters[slow])
 
     def _timed(self, function: Callable[[], T]) -> tuple[T, float]:
@@ -119,7 +119,7 @@ class Hub:
     # -- what is said after commits --------------------------------------------------------------------
 
     def _listen(self) -> None:
-        """As long as somebody watches."""
+        """Repeat as long as somebody watches."""
         wanted = bool(self._watched) or bool(self._trails)
         wake = self.context.store.wake
         if wanted and self._listener is None:
@@ -132,7 +132,7 @@ class Hub:
             self._listener = None
 
     def _heard(self, _words: frozenset[str]) -> None:
-        """Called from any thread."""
+        """Wake the readers; may be called from any thread."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._look_soon)
 
@@ -144,7 +144,7 @@ class Hub:
 
 
 class Repeated:
-    """Looks again and again while somebody is there, and rests the longer the longer a look takes.
+    """Reads repeatedly while somebody watches; the pause is longer after a slow read.
 
     The task that looks inherits the language of whoever came first; `Hub` has one of each for every language.
     """
@@ -156,7 +156,7 @@ class Repeated:
         self._task: asyncio.Task[None] | None = None
 
     def look_soon(self) -> None:
-        """Something may have changed."""
+        """Read soon, because something may have changed."""
         self._soon.set()
 
     def _start(self) -> None:
@@ -193,16 +193,16 @@ class Repeated:
         self._soon.clear()
 
     async def look(self) -> float:
-        """One look; how many seconds it took."""
+        """Read once; returns how many seconds it took."""
         raise NotImplementedError
 
     def cannot(self, problem: Problem) -> None:
-        """The look has failed."""
+        """Handle a failed read."""
         raise NotImplementedError
 
 
 class Watched(Repeated):
-    """A topic that somebody watches: as it was read last, and who is told of changes."""
+    """A topic that somebody watches: its last state, and who gets the changes."""
 
     def __init__(self, hub: Hub, look: Look) -> None:
         super().__init__(hub, look.every)
@@ -215,7 +215,7 @@ class Watched(Repeated):
         self.known = False
 
     def join(self, one: Watching) -> None:
-        """Tell somebody, beginning with all of it."""
+        """Send the topic to a subscription, first all of it."""
         self._watchers.add(one)
         self._start()
         if self.problem is not None:
@@ -224,14 +224,14 @@ class Watched(Repeated):
             one.changed(())
 
     def leave(self, one: Watching) -> bool:
-        """Tell somebody no more; is nobody there now?"""
+        """Remove a subscription; returns whether none is left."""
         self._watchers.discard(one)
         if not self._watchers:
             self._stop()
         return not self._watchers
 
     async def look(self) -> float:
-        """Read it, and tell what has changed."""
+        """Read the topic, and send what has changed."""
         found, took = await self._hub.read(self._look.read, slow=self._look.slow)
         self._take(found)
         return took
@@ -251,7 +251,7 @@ class Watched(Repeated):
                 one.changed(changed)
 
     def cannot(self, problem: Problem) -> None:
-        """Tell once that it cannot be read; what was read last stays with the client."""
+        """Report once that the topic cannot be read; the client keeps the last state."""
         if self.problem is None or self.problem.code != problem.code:
             self.problem = problem
             for one in self._watchers:
@@ -269,7 +269,7 @@ class Trail(Repeated):
         self._catching_up: dict[Following, int | None] = {}
 
     def join(self, one: Following, fits: Callable[[dict[str, Any]], bool], after: int | None) -> None:
-        """Give somebody the lines that fit."""
+        """Send the lines that fit to a subscription."""
         self._followers[one] = fits
         self._joined.append(one)
         if after is not None:
@@ -278,7 +278,7 @@ class Trail(Repeated):
         self.look_soon()
 
     def leave(self, one: Following) -> bool:
-        """Give somebody no more; is nobody there now?"""
+        """Remove a subscription; returns whether none is left."""
         self._followers.pop(one, None)
         self._catching_up.pop(one, None)
         if not self._followers:
@@ -286,7 +286,7 @@ class Trail(Repeated):
         return not self._followers
 
     async def look(self) -> float:
-        """Read what is new; before that, for those who have just come, what they missed."""
+        """Read the new lines, and for new subscriptions the lines that they missed."""
         catching_up, self._catching_up = self._catching_up, {}
         joined, self._joined = self._joined, []
         (found, missed), took = await self._hub.read(lambda: self._read(list(catching_up.values())))
@@ -320,12 +320,12 @@ class Trail(Repeated):
         return [_line(line, about) for line in found], shown
 
     def cannot(self, problem: Problem) -> None:
-        """Lines come when it can be read again; nothing is lost by that."""
+        """Log that the trail cannot be read; no line is lost, they are sent after the next read."""
         _log.warning("the trail cannot be read: %s", problem.detail)
 
 
 def _line(line: Event, about: dict[str, Any]) -> dict[str, Any]:
-    """A line as clients see it; one of a schedule names no task."""
+    """A line as clients get it; a line of a schedule has no task."""
     job = about.get(line.job_id)
     return {
         "id": line.id, "at": line.at.isoformat(), "job": line.job_id, "name": line.name, "from": line.from_status,

@@ -1,4 +1,4 @@
-"""What a client has still to be told: bounded, however slowly it reads, because what changes twice is told once."""
+"""What a client still has to receive: bounded, however slowly it reads, because two changes of one part are sent once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_ONCE = 200  # of them in one message
 
 
 class Told(Protocol):
-    """A topic as it stands now, shared by all who watch it."""
+    """The present state of a topic, shared by all who watch it."""
 
     parts: dict[str, str]
     order: list[str] | None
@@ -30,24 +30,24 @@ class Told(Protocol):
 
 
 class SendBuffer:
-    """The subscriptions of one client, and which of them have something to tell."""
+    """The subscriptions of one client, and which of them have something to send."""
 
     def __init__(self) -> None:
         self.ready = asyncio.Event()
         self._waiting: OrderedDict[str, Waiting] = OrderedDict()
 
     def has_news(self, one: Waiting) -> None:
-        """It is told as soon as the client can take it."""
+        """Queue a subscription that has something to send."""
         self._waiting.setdefault(one.id, one)
         self.ready.set()
 
     def forget(self, one: Waiting) -> None:
-        """It is watched no more."""
+        """Remove a subscription."""
         if self._waiting.get(one.id) is one:
             del self._waiting[one.id]
 
     def take(self) -> str | None:
-        """The next message, of the subscription that has waited longest; None where there is nothing to tell."""
+        """The next message, from the subscription that has waited longest; None if there is none."""
         while self._waiting:
             _, one = self._waiting.popitem(last=False)
             message = one.message()
@@ -60,19 +60,19 @@ class SendBuffer:
 
 
 class Waiting(Protocol):
-    """A subscription that may have something to tell."""
+    """A subscription that may have something to send."""
 
     id: str
 
     def message(self) -> str | None:
-        """What it has to tell now, as JSON; after that it has told it."""
+        """Take the next message, as JSON; None if there is none."""
 
     def more(self) -> bool:
-        """Is there something left to tell?"""
+        """Whether another message is left."""
 
 
 class Watching:
-    """A subscription of a topic: which of its parts the client does not know as they are now."""
+    """A subscription of a topic: the parts whose present state the client does not have."""
 
     def __init__(self, name: str, buffer: SendBuffer, told: Told) -> None:
         self.id = name
@@ -85,7 +85,7 @@ class Watching:
         self._problem_is_new = False
 
     def changed(self, names: Iterable[str]) -> None:
-        """These parts, or the order, are otherwise now (or gone)."""
+        """Note that these parts, or their order, have changed or are gone."""
         if not self._whole:
             self._changed.update(names)
             if len(self._changed) > MOST_CHANGES:
@@ -93,21 +93,21 @@ class Watching:
         self._buffer.has_news(self)
 
     def begin_anew(self) -> None:
-        """Tell all of it."""
+        """Send all parts with the next message."""
         self._whole = True
         self._changed.clear()
 
     def has_problem(self, problem: Problem | None) -> None:
-        """It cannot be read now; None: it can again."""
+        """Note that the topic cannot be read now; None if it can be read again."""
         self._problem, self._problem_is_new = problem, True
         self._buffer.has_news(self)
 
     def more(self) -> bool:
-        """Whatever there is goes into one message, a problem into one before."""
+        """Whether there is a message beside a problem: all changes go into one."""
         return not self._problem_is_new and self._told.known and (self._whole or bool(self._changed))
 
     def message(self) -> str | None:
-        """A problem, all of it, or what has changed."""
+        """A problem, else all parts, else the changes."""
         if self._problem_is_new:
             self._problem_is_new = False
             if self._problem is not None:
@@ -135,7 +135,7 @@ class Watching:
 
 
 class Following:
-    """A subscription of the trail: the lines that the client has not been given yet."""
+    """A subscription of the trail: the lines that the client does not have yet."""
 
     def __init__(self, name: str, buffer: SendBuffer) -> None:
         self.id = name
@@ -146,12 +146,12 @@ class Following:
         self._given: set[int] = set()
 
     def begins(self, last: int) -> None:
-        """From here on each line is given: that of this number is the last one before."""
+        """Send each line after the one with the id ``last``."""
         self._begins = last
         self._buffer.has_news(self)
 
     def add(self, lines: Iterable[tuple[int, str]]) -> None:
-        """Lines by their numbers, as JSON; those that wait already, or were given from what was missed, come once."""
+        """Add lines (id, JSON); a line that waits already or was missed before is sent once."""
         for number, text in lines:
             if number in self._given:
                 continue
@@ -163,7 +163,7 @@ class Following:
             self._buffer.has_news(self)
 
     def missed(self, lines: Iterable[tuple[int, str]]) -> None:
-        """What came while nobody was there: given before what comes now."""
+        """Put the lines that the client missed before the new ones."""
         found = list(lines)
         self._given = {number for number, _ in found}
         self._lines = deque([*found, *(line for line in self._lines if line[0] not in self._given)])
@@ -171,17 +171,17 @@ class Following:
             self._buffer.has_news(self)
 
     def lose(self, why: Message) -> None:
-        """Lines are missing: whoever keeps a picture must read it anew."""
+        """Report that lines are missing: the client must read its state again."""
         self._lines.clear()
         self._lost = why
         self._buffer.has_news(self)
 
     def more(self) -> bool:
-        """Is a line left, or where it begins, or that some are lost?"""
+        """Whether lines, their beginning or a loss are still to be sent."""
         return bool(self._lines) or self._lost is not None or self._begins is not None
 
     def message(self) -> str | None:
-        """Where it begins, that lines are lost, or some lines."""
+        """The beginning, a loss, or some lines."""
         if self._begins is not None:
             last, self._begins = self._begins, None
             return _json({"type": "events", "id": self.id, "last": last, "events": []})
@@ -197,7 +197,7 @@ class Following:
 
 
 def _message(kind: str, name: str, parts: Mapping[str, str], gone: list[str] | None, order: list[str] | None) -> str:
-    """Parts are JSON already."""
+    """A message of parts, which are JSON already."""
     told = ",".join(f"{_json(part)}:{text}" for part, text in parts.items())
     rest = (f',"gone":{_json(gone)}' if gone else "") + (f',"order":{_json(order)}' if order is not None else "")
     return f'{{"type":"{kind}","id":{_json(name)},"parts":{{{told}}}{rest}}}'

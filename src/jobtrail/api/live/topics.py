@@ -1,4 +1,4 @@
-"""What can be watched: each topic is read whole, as named parts, and only what has changed of them is told."""
+"""The topics that can be watched: each is read as named parts, and only the parts that have changed are sent."""
 
 from __future__ import annotations
 
@@ -34,36 +34,37 @@ _REPORTING = {"running", "cancelling", "pending"}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A topic as it was read: its parts as JSON text by name, and the order of those that have one."""
+    """A topic as it was read: its parts as JSON text by name, and their order if they have one."""
 
     parts: Mapping[str, str]
     order: list[str] | None = None
 
 
 class Look(Protocol):
-    """A way to look at something, shared by all who look at the same."""
+    """A way to read a topic, shared by all who watch the same."""
 
     @property
     def key(self) -> Hashable:
-        """Equal for looks at the same."""
+        """Equal for equal topics."""
 
     @property
     def every(self) -> float:
-        """Seconds from one look to the next, where nothing says that something has changed."""
+        """Seconds between two reads, if no change is reported before."""
 
     @property
     def slow(self) -> bool:
-        """It may have to look at many jobs one by one, and must not hold up the others."""
+        """Whether it may have to read many jobs one by one, and must not delay other topics."""
 
     def read(self) -> Found:
-        """Read it; called in a thread.
+        """Read the topic; called in a thread.
 
-        Raises: JobTrailError where it cannot be.
+        Raises:
+            JobTrailError: if it cannot be read.
         """
 
 
 class Subscribe(Model):
-    """What a client wants to watch; ``id`` is its own name for it."""
+    """What a client wants to watch; ``id`` is the name that the client gives it."""
 
     id: str = Field(min_length=1, max_length=5000)
     topic: str = Field(max_length=100)
@@ -75,9 +76,10 @@ class Subscribe(Model):
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Subscribe:
-        """What was said, checked.
+        """Check the words of a client.
 
-        Raises: InvalidOption with what does not fit.
+        Raises:
+            InvalidOption: if a field is missing or not valid.
         """
         try:
             return cls.model_validate(said)
@@ -94,7 +96,7 @@ def _text(shape: BaseModel, *without: str) -> str:
 
 @dataclass(frozen=True)
 class JobsLook:
-    """A page of the list: a part for each job, by its id; ``page`` tells what the page does not."""
+    """A page of the job list: a part for each job by its id, and ``page`` for the rest."""
 
     context: ApiContext
     filter: str
@@ -103,16 +105,16 @@ class JobsLook:
 
     @property
     def key(self) -> Hashable:
-        """The same filter and length of the page."""
+        """Filter and length of the page."""
         return ("jobs", self.filter, self.limit)
 
     @property
     def slow(self) -> bool:
-        """Free text, arguments and files have no index."""
+        """Whether the filter has free text, arguments or files, which have no index."""
         return bool(parse(self.filter).wide)
 
     def read(self) -> Found:
-        """The newest jobs of the filter."""
+        """Read the newest jobs of the filter."""
         store = self.context.store
         with store.read() as conn, time_limit(conn, self.context.search_seconds):
             page = search.find(conn, self.filter, now=store.now(), limit=self.limit)
@@ -126,7 +128,7 @@ class JobsLook:
 
 @dataclass
 class JobLook:
-    """One job: ``job`` as a list shows it, ``version`` which changes with all that its page tells, ``log:N`` its newest pieces."""
+    """One job: ``job`` as a list shows it, ``version`` which changes with everything on its page, ``log:N`` its newest pieces."""
 
     context: ApiContext
     job: str
@@ -136,13 +138,14 @@ class JobLook:
 
     @property
     def key(self) -> Hashable:
-        """The same job."""
+        """The job."""
         return ("job", self.job)
 
     def read(self) -> Found:
-        """The job as it stands.
+        """Read the job.
 
-        Raises: NotFound.
+        Raises:
+            NotFound: if it is gone.
         """
         with self.context.store.read() as conn:
             row = search.line(conn, self.job)
@@ -157,7 +160,7 @@ class JobLook:
         return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})
 
     def _read_log(self, conn: Any) -> None:
-        """The newest pieces; the last one may have grown since."""
+        """Read the newest pieces; the last one may have grown."""
         last = max(self._pieces, default=None)
         if last is None:
             last = max(runs.last_log_seq(conn, self.job) - LOG_PIECES + 1, 0)
@@ -175,7 +178,7 @@ class JobLook:
 
 @dataclass(frozen=True)
 class Whole:
-    """Something that is read by one function and told by its parts."""
+    """A topic that one function reads."""
 
     key: Hashable
     every: float
@@ -183,7 +186,7 @@ class Whole:
     slow: bool = False
 
     def read(self) -> Found:
-        """Read it."""
+        """Read the topic."""
         return self.function()
 
 
@@ -218,7 +221,7 @@ Topics = dict[str, "Callable[[ApiContext, Subscribe], Look]"]
 
 
 def topics() -> Topics:
-    """The topics that there are, by name, each with what makes a look of what was said."""
+    """The topics by name, each with the function that makes a `Look` from the words of a client."""
     wholes = {
         "stats": (1.0, _stats), "needs": (2.0, _needs), "questions": (0.5, _questions), "schedules": (1.0, _schedules),
         "workers": (1.0, _workers),

@@ -1,4 +1,4 @@
-"""Which column of a source feeds which field: what is there, what is wanted, what is proposed, and whether an answer will do."""
+"""The mapping of source columns to fields: columns, targets, the proposal, and the check of an answer."""
 
 from __future__ import annotations
 
@@ -96,8 +96,7 @@ def columns_of(columns: Any) -> list[Column]:
     found: list[Column] = []
     for index, (name, samples) in enumerate(pairs, start=1):
         if not isinstance(name, str):
-            message = Message("questions.column-name-not-text", index=index, name=printable(repr(name)[:80]))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("questions.column-name-not-text", index=index, name=printable(repr(name)[:80])))
         if not name.strip():
             continue
         if len(name) > LONGEST_NAME:
@@ -106,8 +105,7 @@ def columns_of(columns: Any) -> list[Column]:
             )
             raise InvalidOption(message)
         if name in seen:
-            message = Message("questions.column-twice", first=seen[name], index=index, name=shown(name))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("questions.column-twice", first=seen[name], index=index, name=shown(name)))
         seen[name] = index
         found.append({"name": name, "samples": _samples(samples)})
     if not found:
@@ -123,8 +121,7 @@ def _pairs(columns: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield name, [samples] if one else list(islice(samples, ROWS_READ))
         return
     if isinstance(columns, (str, bytes, Iterator)) or not isinstance(columns, Iterable):
-        message = Message("questions.bad-columns", columns=printable(repr(columns)[:80]))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-columns", columns=printable(repr(columns)[:80])))
     members = list(islice(columns, MOST_COLUMNS + 1))
     if members and isinstance(members[0], Mapping):
         yield from _pairs(_turned(members[:ROWS_READ]))
@@ -135,12 +132,11 @@ def _pairs(columns: Any) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def _turned(rows: list[Any]) -> dict[str, list[Any]]:
-    """Rows as columns. What ``csv.DictReader`` puts under None (cells beyond the header) has no name."""
+    """Rows as columns. Cells beyond the header, which ``csv.DictReader`` puts under None, have no name."""
     found: dict[str, list[Any]] = {}
     for row in rows:
         if not isinstance(row, Mapping):
-            message = Message("questions.row-not-dict", row=printable(repr(row)[:80]))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("questions.row-not-dict", row=printable(repr(row)[:80])))
         _check_count(len(row))
         for name, value in row.items():
             if name is not None:
@@ -150,8 +146,7 @@ def _turned(rows: list[Any]) -> dict[str, list[Any]]:
 
 def _check_count(count: int) -> None:
     if count > MOST_COLUMNS:
-        message = Message("questions.too-many-columns", count=count, most=MOST_COLUMNS)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.too-many-columns", count=count, most=MOST_COLUMNS))
 
 
 def _samples(values: list[Any]) -> list[str]:
@@ -166,7 +161,7 @@ def _samples(values: list[Any]) -> list[str]:
 
 
 def _sample(value: Any) -> str:
-    """A value as a person may see it: one short line."""
+    """A value as one short line."""
     if value is None:
         return ""
     try:
@@ -181,7 +176,7 @@ def _sample(value: Any) -> str:
 
 
 def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
-    """The fields that want a column: ``{"name", "type", "required", "title", "description", "synonyms"}``.
+    """The fields that need a column: ``{"name", "type", "required", "title", "description", "synonyms"}``.
 
     ``given`` is a pydantic model class or a JSON schema whose properties are the fields. Other names of a field are
     declared by ``"x-synonyms": [...]`` in the schema (``json_schema_extra`` in a model) or by an alias of the model.
@@ -192,8 +187,7 @@ def targets_of(given: Any, limit: int = SCHEMA_LIMIT) -> list[Target]:
     aliases = _aliases(given) if is_model(given) else {}
     properties = resolved(schema, schema).get("properties") or {}
     if not 1 <= len(properties) <= MOST_TARGETS:
-        message = Message("questions.bad-target-count", most=MOST_TARGETS, count=len(properties))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-target-count", most=MOST_TARGETS, count=len(properties)))
     required = resolved(schema, schema).get("required", [])
     return [
         _target(name, resolved(part, schema), name in required, aliases.get(name, []))
@@ -251,7 +245,7 @@ def propose(columns: list[Column], targets: list[Target]) -> dict[str, str | Non
 
 
 def _matched(pairs: list[tuple[int, int]]) -> dict[int, int]:
-    """A column for as many targets as can be: the better pairs first, then others make room where that helps one more."""
+    """Assign columns to as many targets as possible: the best pairs first, then pairs are moved if one more target gets a column."""
     wishes: dict[int, list[int]] = {}
     owners: dict[int, int] = {}
     for target, column in pairs:
@@ -275,7 +269,7 @@ def _matched(pairs: list[tuple[int, int]]) -> dict[int, int]:
 
 
 def _scores(columns: list[Column], targets: list[Target]) -> dict[tuple[int, int], float]:
-    """How alike target and column are, for the pairs that are worth a look. A later synonym counts a little less."""
+    """The similarity of the promising pairs of target and column. A later synonym counts a little less."""
     names = [_name_of(column["name"]) for column in columns]
     found: dict[tuple[int, int], float] = {}
     for row, target in enumerate(targets):
@@ -291,7 +285,7 @@ def _scores(columns: list[Column], targets: list[Target]) -> dict[tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name taken apart: ``tailNum`` and ``TAIL_NO.`` have the same words."""
+    """A name split into words: ``tailNum`` and ``TAIL_NO.`` have the same words."""
 
     text: str
     words: tuple[str, ...]
@@ -311,7 +305,7 @@ def _name_of(text: str) -> _Name:
 
 
 def _nearest(name: _Name, names: list[_Name]) -> list[int]:
-    """The few columns that are worth a closer look: equal names, then the same words, then the same letters."""
+    """The few promising columns: equal names, then the same words, then the same letters."""
     words = set(name.words)
 
     def rough(other: _Name) -> tuple[float, float]:
@@ -335,7 +329,7 @@ def _equality(one: _Name, other: _Name) -> float:
 
 
 def _likeness(one: _Name, other: _Name) -> float:
-    """How alike two names are, from 0 to 1; only equal ones come to 0.9."""
+    """The similarity of two names, from 0 to 1; only equal ones reach 0.9."""
     if (equal := _equality(one, other)) or not one.words or not other.words:
         return equal
     held = max(_held(set(one.words), set(other.words)), _held(_stems(one), _stems(other)) - 0.03)
@@ -343,7 +337,7 @@ def _likeness(one: _Name, other: _Name) -> float:
 
 
 def _held(one: set[str], other: set[str]) -> float:
-    """All words of one name stand in the other: ``engine`` in ``Engine Type``."""
+    """Whether all words of one name are in the other: ``engine`` in ``Engine Type``."""
     shared = one & other
     return 0.6 + 0.25 * len(shared) / len(one | other) if shared and shared in (one, other) else 0.0
 
@@ -353,7 +347,7 @@ def _stems(name: _Name) -> set[str]:
 
 
 def _spelling(one: str, other: str) -> float:
-    """How much of the letters is the same; the beginning of a word stands for it. Below four letters nothing is."""
+    """The share of equal letters; the beginning of a word counts as the word. Names below four letters have none."""
     if min(len(one), len(other)) < 4:
         return 0.0
     if one.startswith(other) or other.startswith(one):
@@ -362,7 +356,7 @@ def _spelling(one: str, other: str) -> float:
 
 
 def _doubt(column: Column, target: Target) -> float:
-    """What the samples say against a pair: none is a number where one is wanted; a little, if all are where text is."""
+    """What the samples say against a pair: much if none is a number for a number, a little if all are numbers for a text."""
     samples = [sample for sample in column.get("samples", ()) if sample.casefold() not in _NOTHING]
     numbers = sum(_NUMERIC.fullmatch(sample) is not None for sample in samples)
     if samples and not numbers and _NUMBER in target["type"]:
@@ -391,7 +385,7 @@ def answer_schema(columns: list[Column], targets: list[Target]) -> Schema:
 
 
 def check_mapping(detail: Mapping[str, Any], answer: Any) -> dict[str, Message]:
-    """What is wrong with a mapping, by the path of the target; {} when it will do.
+    """The problems of a mapping by the path of the target; {} if there are none.
 
     ``detail`` has ``columns`` and ``targets``. Wrong are: a required target without a column, a target or a column
     that there is not, a column that is used twice.

@@ -1,4 +1,4 @@
-"""A question that a job asks a person: what is asked, whether an answer fits, and how it is read field by field."""
+"""A question of a job to a person: its schema, the check of an answer, and reading it field by field."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ UNSET: Final = Unset.UNSET
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a waiting job asks: all that is kept of it, and all that the check of an answer needs.
+    """A question as it is stored, with everything that the check of an answer needs.
 
     ``schema`` is the JSON text of the answer's JSON schema; ``detail``, for a mapping, that of columns, targets and
     proposal; ``default`` that of the answer that is taken at the deadline. ``expires`` is in seconds.
@@ -76,7 +76,7 @@ def make_question(
     remember: bool = False,
     limit: int = QUESTION_LIMIT,
 ) -> Question:
-    """A question that was checked and can be stored.
+    """Check a question so that it can be stored.
 
     ``schema`` is what `jobtrail.job.questions.schema.schema_of` takes; for a mapping its properties are the fields that want a
     column, and ``columns`` is what `jobtrail.job.questions.mapping.columns_of` takes. ``limit`` is in bytes, for the schema and
@@ -87,8 +87,7 @@ def make_question(
     name_option(Message("questions.name"), name)
     choice_option("kind", kind, KINDS)
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT:
-        message = Message("questions.bad-text", name=name, most=LONGEST_TEXT, text=shown(text))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-text", name=name, most=LONGEST_TEXT, text=shown(text)))
     if (kind == "mapping") != (columns is not None):
         raise InvalidOption(Message("questions.mapping-without-columns", name=name))
     room = limit if kind == "input" else MAPPING_ROOM * limit
@@ -123,13 +122,12 @@ def _mapping(columns: Any, schema: Any, limit: int, room: int) -> tuple[Schema, 
 def _with_default(question: Question, default: Any, limit: int) -> Question:
     value = _json_of(default)
     if problems := check_answer(question, value):
-        message = Message("questions.bad-default", question=question.name, problems=by_path(problems))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-default", question=question.name, problems=by_path(problems)))
     return replace(question, default=_kept(value, Message("questions.default"), limit))
 
 
 def _json_of(value: Any) -> Any:
-    """An answer as a program has it (model, enum member, date) as the JSON value that a person would give."""
+    """The JSON value of an answer that a program gives as a model, an enum member or a date."""
     if callable(getattr(type(value), "model_dump", None)):
         return value.model_dump(mode="json", by_alias=True)
     if isinstance(value, Enum):
@@ -145,7 +143,7 @@ def _kept(value: Any, what: Message, limit: int) -> str:
 
 
 def check_answer(question: Question, answer: Any) -> dict[str, Message]:
-    """What in an answer does not fit, by field: ``{"$.rows[2].price": "must be a number; it is 'x'"}``; {} when it fits.
+    """The problems of an answer by field: ``{"$.rows[2].price": "must be a number; it is 'x'"}``; {} when it fits.
 
     At most 50. The answer is a JSON value (no NaN) of at most 256 kB; fields beyond the schema are refused where the
     schema says so (``additionalProperties: false``; ``extra="forbid"`` in a model).
@@ -162,7 +160,7 @@ def check_answer(question: Question, answer: Any) -> dict[str, Message]:
 
 
 def result_of(given: Any, answer: Any, *, kind: str = "input") -> Any:
-    """What the body gets for an answer that fits: the model's instance, the enum's member, the date; else the JSON value.
+    """The value that the task function gets for an answer: a model, an enum member or a date, else the JSON value.
 
     ``given`` is the schema as the body handed it in. A mapping is a dict from every target to its column or None.
 
@@ -216,7 +214,7 @@ class Field:
 
 
 def fields_of(schema: Schema) -> list[Field]:
-    """The fields of an answer, in the schema's order. What is nested is one field, to be given as JSON."""
+    """The fields of an answer, in the order of the schema. A nested value is one field, given as JSON."""
     top = resolved(schema, schema)
     properties = top.get("properties")
     if top.get("type", "object") != "object" or not properties:
@@ -242,7 +240,7 @@ def _field(name: str, part: Any, root: Schema, *, required: bool) -> Field:
 
 
 def read_field(field: Field, text: str) -> Any:
-    """What a person typed, as the value of the field: ``12``, ``yes`` or ``да``, a date, JSON for what is nested.
+    """The value of a field from what a person typed: ``12``, ``yes`` or ``да``, a date, JSON for what is nested.
 
     An empty line is the default, else None where that fits, else UNSET for a field that may be left out. Among choices
     of text the place in the list (from 1) will do, too.
@@ -263,7 +261,7 @@ def read_field(field: Field, text: str) -> Any:
 
 
 def answer_of(fields: list[Field], values: list[Any]) -> Any:
-    """The answer that the values of the fields make; what is UNSET is left out."""
+    """The answer with these values of the fields; UNSET ones are left out."""
     if [field.name for field in fields] == [""]:
         return values[0]
     return {field.name: value for field, value in zip(fields, values, strict=True) if value is not UNSET}
@@ -302,8 +300,7 @@ def _choice(choices: tuple[Any, ...], typed: str) -> Any:
         and 1 <= int(typed) <= len(choices)
     ):
         return choices[int(typed) - 1]
-    message = Message("questions.not-a-choice", choices=listed(choices))
-    raise ValueError(message)
+    raise ValueError(Message("questions.not-a-choice", choices=listed(choices)))
 
 
 def _boolean(typed: str) -> bool:
@@ -339,7 +336,7 @@ def _no_number(word: str) -> Any:
 
 
 def _anything(typed: str) -> Any:
-    """JSON where it is JSON, else the text as it is."""
+    """The JSON value of a text, else the text itself."""
     try:
         return _nested(typed)
     except ValueError:

@@ -66,8 +66,7 @@ def schema_of(given: Any, limit: int) -> Schema:
             _encode_strictly(_unchecked(given), Message("questions.schema"), limit, ASK_FOR_LESS)
         )
     except InvalidArguments as error:
-        message = Message("questions.schema-not-json", error=error)
-        raise InvalidOption(message) from None
+        raise InvalidOption(Message("questions.schema-not-json", error=error)) from None
     _check(schema)
     return schema
 
@@ -106,19 +105,16 @@ def _unchecked(given: Any) -> Schema:
         return {"enum": _choices(list(given))}
     if isinstance(given, Mapping):
         return dict(given)
-    message = Message("questions.bad-schema", given=printable(repr(given)[:80]))
-    raise InvalidOption(message)
+    raise InvalidOption(Message("questions.bad-schema", given=printable(repr(given)[:80])))
 
 
 def _choices(values: list[Any]) -> list[Any]:
     """Scalars, each once; True and 1 are two."""
     if not 1 <= len(values) <= MOST_CHOICES:
-        message = Message("questions.bad-choice-count", most=MOST_CHOICES, count=len(values))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-choice-count", most=MOST_CHOICES, count=len(values)))
     for value in values:
         if type(value) not in {str, int, float, bool, type(None)}:
-            message = Message("questions.bad-choice", value=printable(repr(value)[:80]))
-            raise InvalidOption(message)
+            raise InvalidOption(Message("questions.bad-choice", value=printable(repr(value)[:80])))
     if len({(isinstance(value, bool), value) for value in values}) < len(values):
         raise InvalidOption(Message("questions.choice-twice"))
     return values
@@ -130,8 +126,7 @@ def _choices(values: list[Any]) -> list[Any]:
 def _check(schema: Schema) -> None:
     draft = schema.get("$schema", DRAFT)
     if draft not in (DRAFT, f"{DRAFT}#"):
-        message = Message("questions.bad-draft", draft=shown(draft, 100), accepted=DRAFT)
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.bad-draft", draft=shown(draft, 100), accepted=DRAFT))
     _check_words(schema)
     refers = False
     for part in _parts(schema):
@@ -175,8 +170,7 @@ def _parts(schema: Schema) -> Iterator[Schema]:
             try:
                 found = resolver.lookup(part["$ref"]).contents
             except Unresolvable:
-                message = Message("questions.ref-not-found", ref=shown(part["$ref"]))
-                raise InvalidOption(message) from None
+                raise InvalidOption(Message("questions.ref-not-found", ref=shown(part["$ref"]))) from None
             _check_words(found, printable(part["$ref"][:100]))
             waiting.append(found)
 
@@ -184,13 +178,11 @@ def _parts(schema: Schema) -> Iterator[Schema]:
 def _check_part(part: Schema, *, top: bool) -> None:
     for word, instead in _REFUSED.items():
         if word in part:
-            message = Message("questions.unsupported-word", word=word, instead=instead)
-            raise InvalidOption(message)
+            raise InvalidOption(Message("questions.unsupported-word", word=word, instead=instead))
     if not top and ("$id" in part or "$schema" in part):
         raise InvalidOption(Message("questions.inner-id"))
     if not part.get("$ref", "#").startswith("#"):
-        message = Message("questions.ref-outside", ref=shown(part["$ref"]))
-        raise InvalidOption(message)
+        raise InvalidOption(Message("questions.ref-outside", ref=shown(part["$ref"])))
     if "pattern" in part:
         try:
             matcher(part["pattern"])

@@ -1,4 +1,4 @@
-"""What in an answer does not fit its schema: a sentence for each field, and a check that always ends.
+"""Checks an answer against its schema: a sentence for each field that does not fit, and a check that always ends.
 
 Whoever answers may be anybody: nothing is fetched, patterns run in linear time (`matcher`), references are counted.
 """
@@ -156,11 +156,11 @@ def path_of(keys: Iterable[str | int]) -> str:
 
 
 class _TooManyStepsError(Exception):
-    """More references were followed than any honest answer needs."""
+    """More references were followed than a valid answer needs."""
 
 
 def _validator(root: Schema | bool) -> Any:
-    """Made anew for each check, because it counts what this check follows."""
+    """Make a validator for one check; it counts the references that this check follows."""
     from jsonschema import Draft202012Validator, validators
     from jsonschema.exceptions import ValidationError
     from referencing import Registry
@@ -229,7 +229,7 @@ def _is_moment(text: object) -> bool:
 
 
 def _sentences(error: ValidationError) -> Iterator[tuple[str, Message]]:
-    """What an error means, by path. One error may stand for several fields that are missing or too many."""
+    """The sentences of an error by path. One error may mean several fields that are missing or unknown."""
     place = list(error.absolute_path)
     if error.validator == "required":
         for name in error.validator_value:
@@ -289,7 +289,7 @@ def any_of(kinds: Iterable[Message | str]) -> Message | str:
 
 
 def _of_forms(error: ValidationError) -> Iterator[tuple[str, Message]]:
-    """A value that fits none of several forms: the mistakes in the form that was meant, where that is plain."""
+    """The sentences of a value that fits none of several forms: the problems of the intended form, if that is clear."""
     forms: dict[Any, list[ValidationError]] = {}
     for inner in error.context or ():
         forms.setdefault(inner.relative_schema_path[0], []).append(inner)
@@ -309,7 +309,7 @@ def _of_forms(error: ValidationError) -> Iterator[tuple[str, Message]]:
 
 
 def _other_form(error: ValidationError) -> bool:
-    """Wrong in its type, or in the constant that tells forms apart: so it was not meant to be this form."""
+    """Whether the type, or the constant that distinguishes the forms, is wrong: then the value is not meant as this form."""
     return (error.validator == "type" and not error.relative_path) or (
         error.validator == "const" and len(error.relative_path) <= 1
     )

@@ -17,3 +17,4 @@ comes-on = comes on { $ends }; { $why }
 group-ended = the group { $group } ended with { $outcome }
 follows-group = follows: { $why }
 job-is = { $task } { $job } is { status-name }
+lines-dropped = … { $count-grouped } lines dropped …

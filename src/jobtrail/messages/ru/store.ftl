@@ -21,3 +21,4 @@ group-ended = группа { $group } закончилась: { $outcome ->
     }
 follows-group = следует: { $why }
 job-is = { $task } { $job }: { status-name }
+lines-dropped = … строк пропущено: { $count-grouped } …

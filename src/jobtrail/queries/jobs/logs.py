@@ -147,9 +147,5 @@ def read_text(conn: Connection, job_id: str) -> str:
     Raises:
         NotFound: if there is no such job.
     """
-    parts = []
-    for chunk in runs.log_chunks(conn, jobs.resolve(conn, job_id).id, limit=100_000):
-        if chunk.dropped:
-            parts.append(f"… {chunk.dropped:,} lines dropped …")
-        parts.append(mask_urls(chunk.text))
-    return "\n".join(parts) + ("\n" if parts else "")
+    text = mask_urls(runs.log_text(conn, jobs.resolve(conn, job_id).id))
+    return f"{text}\n" if text else ""

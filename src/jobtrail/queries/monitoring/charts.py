@@ -1,4 +1,4 @@
-"""How it has gone on over time: what was submitted, what ended how, what waited and ran, and how long it took.
+"""Time series: jobs submitted, waiting, running and ended, and how long they took.
 
 Jobs have no index of their end, because each would cost every job; they have one of their making, which is their id.
 So time is cut into strata by when jobs were made. What was submitted is counted exactly; of each stratum the newest
@@ -46,14 +46,14 @@ _FINAL = frozenset(status.value for status in FINAL)
 
 
 class DurationSpread(Model):
-    """How long something took, in seconds: half were below ``p50``, 95 of 100 below ``p95``."""
+    """Durations in seconds: the median ``p50`` and the 95th percentile ``p95``."""
 
     p50: float
     p95: float
 
 
 class ChartPoint(Model):
-    """A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now."""
+    """One step of a series. ``waiting`` and ``running`` are averages; in the last step they are the present numbers."""
 
     at: datetime
     submitted: int
@@ -65,7 +65,7 @@ class ChartPoint(Model):
 
 
 class ChartSeries(Model):
-    """Submitted, waiting, running and ended jobs over time, in parts of ``step`` seconds."""
+    """Submitted, waiting, running and ended jobs over time, in steps of ``step`` seconds."""
 
     step: int
     points: list[ChartPoint]
@@ -85,7 +85,7 @@ class SeriesReading:
 
 
 class _Seen(NamedTuple):
-    """A job that is looked at; its moments are seconds since 1970."""
+    """A sampled job; its times are seconds since 1970."""
 
     queue: str
     status: str
@@ -97,7 +97,7 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Stratum:
-    """Jobs made in one part of the time: how many there are, and the newest of them."""
+    """The jobs created in one part of the time: their number, and a sample of the newest."""
 
     number: int
     rows: Sequence[_Seen]
@@ -145,7 +145,7 @@ _SAMPLES = {of_task: _sampling(of_task=of_task) for of_task in (False, True)}
 
 
 class SeriesReader:
-    """Reads the series of a store and keeps for a while the parts that hardly change."""
+    """Reads the series of a store; caches the parts that hardly change."""
 
     def __init__(self) -> None:
         self._strata: OrderedDict[tuple[str | None, int, int], _Stratum] = OrderedDict()
@@ -161,7 +161,7 @@ class SeriesReader:
         standing: tuple[int, int] | None = None,
         heads: Iterable[datetime] = (),
     ) -> SeriesReading:
-        """The last ``seconds``; of one task where it is named.
+        """Read the last ``seconds``, of one task if it is given.
 
         standing: how many wait and are due, and how many run, at this moment, where that is known: what has waited
         since before all that is looked at is then among the waiting. heads: since when the first of each queue waits;
@@ -180,7 +180,7 @@ class SeriesReader:
         return gathered.reading(standing)
 
     def rates(self, conn: Connection, now: datetime, heads: Iterable[datetime]) -> dict[str, float]:
-        """How many jobs of each queue ended in a second of the last five minutes; ``heads`` as for `read`."""
+        """Jobs of each queue that ended per second, in the last five minutes; ``heads`` as for `read`."""
         return self.read(conn, now, seconds=2 * LATELY, heads=heads).rates
 
     def _read(
@@ -202,7 +202,7 @@ class SeriesReader:
 
     @staticmethod
     def _to_read(known: Mapping[int, _Stratum | None], at: float) -> list[int]:
-        """What is not known or too old, and a part of what may have changed: all at once would take long."""
+        """The strata to read: unknown or old ones, and a few that may have changed, because reading all would be slow."""
         must: list[int] = []
         may: list[tuple[float, int]] = []
         for place, one in known.items():
@@ -239,7 +239,7 @@ _BEHIND = select(_before_head).where(_before_head.c.finished_at >= bindparam("st
 
 
 def _behind_heads(conn: Connection, heads: Iterable[datetime], start: float) -> list[_Seen]:
-    """Where a queue is so long that what ends now was made before all strata: what stood before its head."""
+    """For a queue so long that the jobs ending now are older than all strata: the jobs before its head."""
     found: list[_Seen] = []
     for head in heads:
         rows = conn.execute(_BEHIND, {"head": smallest_id(head), "start": _moment(start)})
@@ -252,7 +252,7 @@ def _empty_point(at: datetime) -> ChartPoint:
 
 
 class _Gathering:
-    """Puts jobs into the points in which they waited, ran and ended."""
+    """Adds jobs to the points in which they waited, ran and ended."""
 
     def __init__(self, step: int, first: int, last: int, now: float) -> None:
         self._step = step
@@ -309,7 +309,7 @@ class _Gathering:
 
 
 class _Level:
-    """How many stayed somewhere, on average over each part: a mean does not mind which jobs of a stratum are looked at."""
+    """The average number of jobs in a state over each step; a mean does not depend on which jobs of a stratum are sampled."""
 
     def __init__(self, start: float, step: int, parts: int, now: float) -> None:
         self._start = start
@@ -344,7 +344,7 @@ class _Level:
 
 
 def _spread(values: list[tuple[float, float]]) -> DurationSpread | None:
-    """Of (seconds, weight)."""
+    """Percentiles of (seconds, weight) pairs."""
     if not values:
         return None
     values.sort()
@@ -362,5 +362,5 @@ def _at(values: Sequence[tuple[float, float]], share: float) -> float:
 
 
 def drained_in(due: Mapping[str, int], rates: Mapping[str, float]) -> dict[str, float | None]:
-    """Seconds until each queue is empty if it goes on as lately; None where nothing of it ended lately."""
+    """Seconds until each queue is empty at the recent rate; None if none of its jobs ended recently."""
     return {queue: (number / rates[queue] if rates.get(queue) else None) for queue, number in due.items()}
