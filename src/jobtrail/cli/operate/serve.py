@@ -124,8 +124,7 @@ def _run(session: Session, jobs: JobTrail, app: Any, listening: socket, worker: 
     from .worker import _leave
 
     with asyncio.Runner() as runner:
-        with use_language("en"):  # of what a worker stores and logs
-            code = runner.run(_serve(session, app, listening, worker))
+        code = runner.run(_serve(session, app, listening, worker))
         session.hint((tr("cli.stopped"), "dim"))
         if worker is not None and worker.bodies_live():
             jobs.close()
@@ -143,12 +142,12 @@ async def _serve(session: Session, app: Any, listening: socket, worker: Worker |
     server = server_for(app)
     telling = start(_tell_systemd(server))
     if worker is None:
-        with _signals(server.stop):
+        with use_language("en"), _signals(server.stop):
             await server.serve(sockets=[listening])
         telling.cancel()
         return 0
     stop = _Stop(session, worker)
-    with _signals(stop.ask):
+    with use_language("en"), _signals(stop.ask):  # a worker stores and logs in English
         serving, working = start(server.serve(sockets=[listening])), start(worker.run())
         await asyncio.wait({serving, working}, return_when=asyncio.FIRST_COMPLETED)
         worker.stop()

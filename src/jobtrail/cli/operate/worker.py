@@ -60,8 +60,7 @@ def work(
     _tell_start(session, jobs, worker)
     begun = time.monotonic()
     with asyncio.Runner() as runner:
-        with use_language("en"):  # of what a worker stores and logs
-            code = runner.run(_serve(session, worker, burst=burst))
+        code = runner.run(_serve(session, worker, burst=burst))
         _tell_end(session, jobs, worker, time.monotonic() - begun)
         if worker.bodies_live():
             _leave(code)  # a body that ignores its cancel would keep the process alive
@@ -107,7 +106,7 @@ def _log_to_terminal() -> None:
 async def _serve(session: Session, worker: Worker, *, burst: bool) -> int:
     stop = _Stop(session, worker)
     told = asyncio.get_running_loop().create_task(_tell_systemd(worker))
-    with _signals(stop.ask):
+    with use_language("en"), _signals(stop.ask):  # a worker stores and logs in English
         await worker.run(burst=burst)
     told.cancel()
     if stop.leaving is not None:
