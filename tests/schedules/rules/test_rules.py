@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidSchedule, UsageError
+from jobtrail.messages import render
 from jobtrail.schedules.rules.rules import (
     At,
     Cron,
@@ -317,6 +318,28 @@ def test_what_is_no_rule_is_refused_in_a_sentence(make, told):
         make()
     assert told in str(caught.value)
     assert len(str(caught.value)) > 25
+
+
+@pytest.mark.parametrize(
+    ("make", "russian"),
+    [
+        (
+            lambda: cron("0 0 * * 9"),
+            ("поле «день недели» '9' текста cron '0 0 * * 9' неверно; подходят 0-7 или SUN-SAT (0 и 7 — воскресенье), "
+            "5#2 — вторая пятница, 5L — последняя, * — все, списки (1,15), диапазоны от меньшего к большему (1-5) и шаги (*/15)"),
+        ),
+        (
+            lambda: cron("* * *"),
+            "в тексте cron '* * *' 3 поля, а нужно 5: минута, час, день месяца, месяц, день недели (или 6, с секундой впереди)",
+        ),
+        (lambda: every(minutes=5, tz="Europe/Moskow"), "часового пояса 'Europe/Moskow' нет; может быть, Europe/Moscow?"),
+        (lambda: every(seconds=0.5), "интервал должен быть не короче секунды, а не 0,5 с"),
+    ],
+)
+def test_a_reader_of_russian_is_told_in_russian(make, russian):
+    with pytest.raises(InvalidSchedule) as caught:
+        make()
+    assert render(caught.value, "ru") == russian
 
 
 @pytest.mark.parametrize(

@@ -91,4 +91,4 @@ complete-meanwhile = complete meanwhile, by job { $job }
 unit-ended-meanwhile = is { $state } meanwhile, by job { $job }
 active-otherwise = active with other arguments: job { $job }
 by-job = job { $job }
-unit-job-ended = job { $job } is { $status }{ $why }
+unit-job-ended = job { $job } is { status-name }{ $why }

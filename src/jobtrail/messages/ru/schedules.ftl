@@ -121,10 +121,4 @@ unit-ended-meanwhile =
     }, задание { $job }
 active-otherwise = в работе с другими аргументами: задание { $job }
 by-job = задание { $job }
-unit-job-ended =
-    задание { $job } { $status ->
-        [partial] завершено частично
-        [failed] с ошибкой
-        [cancelled] отменено
-       *[other] { $status }
-    }{ $why }
+unit-job-ended = задание { $job } { status-name }{ $why }

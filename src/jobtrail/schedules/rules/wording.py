@@ -1,4 +1,4 @@
-"""A rule in words, said in full, so that a person sees at once whether it is what was meant.
+"""Time rules in words, complete enough to check that the rule is the intended one.
 
 `explain` decides what is said, as a message whose parts are messages; the catalogue (``rules.ftl``) has the words, plurals
 and cases of each language. Weekdays are 1 (Monday) to 7, months 1 to 12, units have their English names.
@@ -90,7 +90,7 @@ def _since(text: Message, start: Any) -> Message:
 
 
 def _interval(length: timedelta) -> Message:
-    """In hours, minutes and seconds, because a day of an interval always has 24 hours."""
+    """Return an interval in hours, minutes and seconds, because a day of an interval always has 24 hours."""
     hours, rest = divmod(length, timedelta(hours=1))
     if not rest and hours % 24 == 0 and hours > 24:
         in_hours = Message("rules.count", number=hours, unit="hour")
@@ -112,7 +112,7 @@ def _calendar(rule: Calendar) -> Message:
 
 
 def _calendar_day(rule: Calendar) -> Message | None:
-    """Which day of the week, month or year the start makes it."""
+    """Return the day of the week, month or year that follows from the start."""
     if rule.start is None or (rule.months and rule.days) or rule.days % 7:
         return None
     if rule.days:
@@ -128,7 +128,7 @@ def _calendar_day(rule: Calendar) -> Message | None:
 
 
 class _Day(NamedTuple):
-    """On which days: in words, whether these have two parts, and whether they are all the days of some months."""
+    """The days of a rule: in words; whether these have two parts; whether they are all days, and of which months."""
 
     text: Message
     compound: bool = False
@@ -148,7 +148,7 @@ def _cron(rule: Cron) -> Message:
 
 
 def _day(sim: CronSim) -> _Day:
-    """Cron's own rule: where day and weekday are both given, either is enough, unless one begins with a star: then both are needed."""
+    """Follow cron: if day and weekday are given, one of them is enough, unless one begins with a star; then both must match."""
     any_date = sim.days >= set(range(1, 32))
     any_weekday = len(_plain_weekdays(sim)) == 7
     if (any_date or any_weekday) and not (sim.day_and and not (any_date and any_weekday)):
@@ -227,7 +227,7 @@ def _plain_weekdays(sim: CronSim) -> list[int]:
 
 
 def _nth_weekdays(sim: CronSim) -> list[tuple[int, int | str]]:
-    """Of each the weekday and its number, or "last"; the last ones at the end."""
+    """Return (weekday, number or "last") of each, the last ones at the end."""
     found = sorted({(day[1] == CronSim.LAST, day[1], day[0] or 7) for day in sim.weekdays if isinstance(day, tuple)})
     return [(day, "last" if last else number) for last, number, day in found]
 
@@ -261,7 +261,7 @@ def _month_span(months: Sequence[int]) -> dict[str, Message]:
 
 
 def _clock_times(sim: CronSim) -> list[str]:
-    """The times of the day, if they are few."""
+    """Return the times of the day if they are few, else none."""
     count = len(sim.seconds) * len(sim.minutes) * len(sim.hours)
     if count > (_CLOCK_TIMES if len(sim.seconds) == 1 else _FEW):
         return []
@@ -319,7 +319,7 @@ def _hours(hours: list[int], *, of_every: bool = False) -> Message | None:
 
 
 def _repeated(unit: str, values: list[int]) -> tuple[Message, bool]:
-    """How often within the next larger unit, and whether that unit has to be named with it."""
+    """Return how often it runs within the next larger unit, and whether that unit must be named."""
     step = 60 // len(values)
     if values == list(range(0, 60, step)) and 60 % len(values) == 0:
         return _every(step, unit), False
@@ -350,7 +350,7 @@ def _numbered(unit: str, values: list[int]) -> Message:
 
 
 def _even(values: Sequence[int]) -> range | None:
-    """The values as one even row of at least four, with gaps; else None."""
+    """Return the values as a range if they are at least four with equal gaps, else None."""
     if len(values) < _FEW or values[1] - values[0] == 1:
         return None
     row = range(values[0], values[-1] + 1, values[1] - values[0])
@@ -358,7 +358,7 @@ def _even(values: Sequence[int]) -> range | None:
 
 
 def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each run of three or more; other values stand alone, as first and last."""
+    """Return (first, last) of each run of three or more values; every other value is its own first and last."""
     runs: list[tuple[int, int]] = []
     for value in values:
         if runs and value == runs[-1][1] + 1:
