@@ -19,9 +19,10 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from jobtrail.errors import InvalidOption, StoreUnavailable
 from jobtrail.messages import Message
 
+from . import own_lock
 from .clock import DatabaseClock
 from .dialects import dialect_of
-from .failures import failure_of, translated
+from .failures import BUSY, BUSY_HERE, failure_of, translated
 from .session import POOLER_ERRORS, has_ended, start_session
 
 if TYPE_CHECKING:
@@ -180,6 +181,8 @@ class Database:
             return error
         if failure.code == READ_ONLY and self.standby:
             failure = replace(failure, code=STANDBY)
+        if failure.code == BUSY and self.path is not None and own_lock.held_by_process(self.path):
+            failure = replace(failure, code=BUSY_HERE)
         ours = self._folder(failure) or translated(failure, self.where)
         ours.__cause__ = error
         return ours

@@ -52,6 +52,8 @@ class DriverFailure:
         return ended or (self.meaning is Meaning.AWAY and not self.code)
 
 
+BUSY = "SQLITE_BUSY"
+BUSY_HERE = "SQLITE_BUSY here"  # not SQLite's: the lock is held by this process
 # The longest prefix decides.
 POSTGRESQL: Mapping[str, Meaning] = {
     "08": Meaning.AWAY,  # connection exceptions
@@ -87,7 +89,7 @@ POSTGRESQL: Mapping[str, Meaning] = {
 
 SQLITE: Mapping[str, Meaning] = {
     "SQLITE_AUTH": Meaning.AWAY,
-    "SQLITE_BUSY": Meaning.AWAY,
+    BUSY: Meaning.AWAY,
     "SQLITE_CANTOPEN": Meaning.AWAY,
     "SQLITE_CONSTRAINT": Meaning.BUG,
     "SQLITE_CONSTRAINT_PRIMARYKEY": Meaning.DUPLICATE,
@@ -185,7 +187,8 @@ _SENTENCES = {
     "40P01": "database.transactions-collided",
     "57014": "database.statement-timeout",
     "42501": "database.no-rights",
-    "SQLITE_BUSY": "database.locked",
+    BUSY: "database.locked",
+    BUSY_HERE: "database.locked-by-process",
     "SQLITE_LOCKED": "database.locked",
     "SQLITE_READONLY": "database.read-only",
     "SQLITE_NOTADB": "database.not-sqlite",

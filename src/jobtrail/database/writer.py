@@ -20,11 +20,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jobtrail.errors import StoreUnavailable
+from sqlalchemy.exc import OperationalError
 
-from .failures import Meaning, failure_of
+from jobtrail.errors import StoreUnavailable, UsageError
+from jobtrail.messages import Message
+
+from . import own_lock
+from .connection import SQLITE_BUSY_SECONDS
+from .failures import BUSY, Meaning, failure_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -40,6 +46,8 @@ SIDE_LOCK_TIMEOUT = "60s"
 FORK_WAIT = 5.0  # seconds that a fork waits for a write to end
 TOO_SLOW = "57014"  # PostgreSQL: query_canceled, by statement_timeout
 SIDE_CONNECTIONS = 4
+FIRST_LOOK = 0.25  # seconds that a write waits for SQLite's lock before it asks who holds it
+_FIRST_LOOK = f"PRAGMA busy_timeout = {FIRST_LOOK * 1000:.0f}"
 
 _log = logging.getLogger("jobtrail.store")
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -54,7 +62,7 @@ class Request:
     operation that says of itself that it is ``one_statement``.
     """
 
-    __slots__ = ("future", "key", "one_statement", "operation", "payload", "shape")
+    __slots__ = ("future", "key", "one_statement", "operation", "payload", "shape", "thread")
 
     def __init__(
         self,
@@ -70,6 +78,7 @@ class Request:
         self.key = key
         self.shape = shape
         self.payload = payload
+        self.thread: int | None = None  # of the caller, where it waits for the answer
         self.future: Future[Any] = Future()
 
 
@@ -120,6 +129,7 @@ class Writer:
         self._write(Request(operation, "", shape, payload))
 
     def _write(self, request: Request) -> Any:
+        request.thread = threading.get_ident()
         self._queue.append(request)
         if self._turn.acquire(blocking=False):
             try:
@@ -228,10 +238,10 @@ class Writer:
         self._check_file()
         conn = self._connection()
         if self._is_alone(group):
-            answers = _run(conn, group)
+            answers = self._patiently(conn, group, partial(_run, conn, group))
             self._check_file()
             return answers
-        conn.exec_driver_sql(self._begin())
+        self._patiently(conn, group, partial(conn.exec_driver_sql, self._begin()))
         try:
             results = _run(conn, group)
         except BaseException:
@@ -241,6 +251,29 @@ class Writer:
         conn.exec_driver_sql("COMMIT")
         self._check_file()
         return results
+
+    def _patiently(self, conn: Connection, group: list[Request], work: Callable[[], T]) -> T:
+        """Wait for the write lock of SQLite, but not where the caller itself holds it: that would never end.
+
+        Raises:
+            UsageError: if the calling thread has a transaction of its own in the file.
+
+        """
+        try:
+            return work()
+        except OperationalError as error:
+            failure = failure_of(error)
+            path = self.database.path
+            if path is None or failure is None or failure.code != BUSY:
+                raise
+            here = threading.get_ident()
+            if any(request.thread == here for request in group) and own_lock.held_by_caller(path):
+                raise UsageError(Message("database.locked-by-caller", where=self.database.where)) from error
+        conn.exec_driver_sql(f"PRAGMA busy_timeout = {(SQLITE_BUSY_SECONDS - FIRST_LOOK) * 1000:.0f}")
+        try:
+            return work()
+        finally:
+            conn.exec_driver_sql(_FIRST_LOOK)
 
     def _check_file(self) -> None:
         """Before a write, and after its commit before anybody is answered: it must stand in the file that others read."""
@@ -352,6 +385,8 @@ class Writer:
             conn = self.database.own_connection()
             if not self.database.is_sqlite and not self.database.pooled:
                 conn.exec_driver_sql(_limits("SET"))
+            if self.database.is_sqlite:
+                conn.exec_driver_sql(_FIRST_LOOK)
             self._conn = conn
         self.database.sync_clock(self._conn)
         return self._conn
