@@ -75,3 +75,35 @@ def test_an_error_of_a_job_that_jobtrail_wrote_is_read_in_each_language(app_jobs
     address = f"/api/jobs/{job.id}"
     assert "timed out after 5 s" in client.get(address).text
     assert "превышен предел времени 5 с" in client.get(address, headers=RU).text
+
+
+def test_what_is_wrong_with_a_request_is_told_by_field_in_each_language(client):
+    wrong = {"task": 5, "priority": "high", "if_done": "never", "file": {}, "run_at": 0, "nothing": 1}
+    sentences = {
+        "$.task": ("must be a text", "нужен текст"),
+        "$.priority": ("must be a whole number", "нужно целое число"),
+        "$.if_done": ("must be one of 'run', 'skip', 'raise'", "нужно одно из 'run', 'skip', 'raise'"),
+        "$.file": ("needs either upload or path", "нужно либо upload, либо path"),
+        "$.run_at": (
+            "must be a time with its offset, such as 2013-02-01T03:00:00Z",
+            "нужно время со смещением, например 2013-02-01T03:00:00Z",
+        ),
+    }
+    for place, headers in enumerate(({}, RU)):
+        told = client.post("/api/jobs", json=wrong, headers=headers)
+        assert told.status_code == 422
+        found = {one["path"]: one["detail"] for one in told.json()["errors"]}
+        assert {path: found.get(path) for path in sentences} == {path: both[place] for path, both in sentences.items()}
+        assert told.json()["message"]["code"] == "api.request-unfit"
+
+
+def test_actions_are_told_in_each_language_with_what_forbids_them(app_jobs, client):
+    job = some_failed(app_jobs)
+    told = {
+        language: {one["name"]: one for one in client.get(f"/api/jobs/{job.id}", headers=headers).json()["actions"]}
+        for language, headers in (("en", {}), ("ru", RU))
+    }
+    assert told["en"]["cancel"]["why_not"] == "it has ended: it is partial"
+    assert told["ru"]["cancel"]["why_not"] == "оно закончилось: завершено частично"
+    assert told["ru"]["rerun_failed_items"]["words"].startswith("новое задание: 1 ошибочный элемент и те")
+    assert told["ru"]["cancel"]["code"] == told["en"]["cancel"]["code"] == "state"

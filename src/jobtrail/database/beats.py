@@ -38,7 +38,7 @@ MARK_DEAD = (
     f"WHERE id = :worker AND {_ALIVE} AND (CAST(:beat AS BIGINT) IS NULL OR id IN "
     "(SELECT worker FROM jobtrail_beats WHERE worker = :worker AND beat = CAST(:beat AS BIGINT)))"
 )
-LEFT = dumps({"how": "interrupted by shutdown", "left": True})
+LEFT = dumps({"how": "@worker.shutdown", "left": True})  # the stored form of a message
 _CONNECT_SECONDS = 10.0
 
 
