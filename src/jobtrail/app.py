@@ -25,7 +25,6 @@ from .schedules.backfill.backfill import BackfillPlan
 from .store import Store
 from .worker import bulk_runner
 from .worker.middleware import Middleware, declared_options
-from .worker.worker import Worker
 
 if TYPE_CHECKING:
     from .commands.groups import Group
@@ -390,6 +389,8 @@ class JobTrail:
         """
         middleware = [*self.middleware, *self.plugins.middleware()]
         self.overrides.warn_of_unknown(self.tasks.find)
+        from .worker.worker import Worker
+
         return self.schedules.accompany(Worker.of_service(self.service, middleware, self.state, **options))
 
     @contextlib.asynccontextmanager
