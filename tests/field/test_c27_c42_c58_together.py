@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
-import sys
-import textwrap
 import threading
 
 import pytest
 from sqlalchemy import create_engine, text
+from together import together
 from trails import count_rows
 
 from jobtrail import IdempotencyConflict, JobTrail
@@ -132,31 +130,9 @@ for n in order:
 
 
 def processes(program, url, number):
-    """Start them, let them go together, give what each printed."""
-    made = [
-        subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program), url, str(n)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for n in range(number)
-    ]  # fmt: skip
-    try:
-        for one in made:
-            line = one.stdout.readline()
-            assert line == "ready\n", line + one.stderr.read()
-        for one in made:
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        outputs = []
-        for one in made:
-            out, errors = one.communicate(timeout=WAIT)
-            assert one.returncode == 0, errors
-            outputs.append([line.split() for line in out.splitlines()])
-        return outputs
-    finally:
-        for one in made:
-            one.kill()
-            one.wait()
+    """Start them, let them go together, give what each printed, by lines and words."""
+    outputs = together(program, *([url, str(n)] for n in range(number)), timeout=WAIT)
+    return [[line.split() for line in out.splitlines()] for out in outputs]
 
 
 def test_c27_four_processes_submit_the_same_units_and_keys_in_opposite_order(jobs, url):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from making import Maker, new_job, of_unit, unit, wait_until
 from sqlalchemy import event, select
+from together import together
 
 from jobtrail.database import tables
 from jobtrail.job.model import Status
@@ -208,22 +207,7 @@ def test_a_unit_that_was_blocked_is_written_in_turn_again(store: Store, other: S
 
 
 def test_two_processes_with_opposite_orders_do_not_deadlock(migrated: str) -> None:
-    programs = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPPOSITE, migrated, order], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for order in ("forwards", "backwards")
-    ]
-    for program in programs:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "ready\n"
-    for program in programs:
-        assert program.stdin is not None
-        program.stdin.write("go\n")
-        program.stdin.flush()
-    for program in programs:
-        said, _ = program.communicate(timeout=30)
-        assert (said, program.returncode) == ("done\n", 0)
+    assert together(OPPOSITE, [migrated, "forwards"], [migrated, "backwards"]) == ["done\n", "done\n"]
     with closing(Store(migrated)) as store:
         assert Maker(store).count(tables.jobs) == 120
 

@@ -22,6 +22,7 @@ from typing import Any
 IMPORTED = (
     "jobtrail", "jobtrail.app", "jobtrail.worker.worker", "jobtrail.testing", "jobtrail.cli.program", "jobtrail.cli.entry",
     "jobtrail.database.migration", "sqlalchemy.dialects.sqlite", "rich.console", "typer", "pydantic", "jsonschema",
+    "alembic.command", "psycopg",
 )  # fmt: skip
 _server: subprocess.Popen[str] | None = None
 
