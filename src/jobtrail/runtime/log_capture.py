@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.json_value import safe_text
 from jobtrail.store.runs import LogChunk
@@ -108,6 +111,7 @@ class JobLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; never raises into the body."""
+        self._to_stderr(record)
         write = current.get()
         if write is None:
             return
@@ -116,12 +120,23 @@ class JobLogHandler(logging.Handler):
         except Exception:
             self.handleError(record)
 
+    def _to_stderr(self, record: logging.LogRecord) -> None:
+        """Do what `logging` does for a program without any handler, which it has left because of this one."""
+        last = logging.lastResort
+        if last is None or record.levelno < last.level or logging.getLogger().handlers != [self]:
+            return
+        if not logging.getLogger(record.name).handlers:
+            last.handle(record)
+
 
 _formatter = logging.Formatter()
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """``2013-02-12T03:00:00.123Z INFO message``, with the traceback where there is one."""
+    """Return ``2013-02-12T03:00:00.123Z INFO message``, with the traceback where there is one.
+
+    All lines but the first are indented, so that no message can contain what looks like a record.
+    """
     try:
         message = record.getMessage()
     except Exception:
@@ -131,17 +146,64 @@ def line_of(record: logging.LogRecord) -> str:
     at = datetime.fromtimestamp(record.created, UTC)
     name = "" if record.name == JOB_LOGGER else f"{record.name}: "
     text = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z {record.levelname} {name}{message}"
-    return safe_text(text, LINE_LIMIT)
+    lines = text.splitlines()
+    return safe_text(text if len(lines) == 1 else "\n  ".join(lines), LINE_LIMIT)
 
 
 _handler = JobLogHandler()
 
 
 def install() -> None:
-    """Attach the handler to the root logger, once for the process; jobs' own logger lets INFO through."""
+    """Attach the handler to the root logger and have threads of a body write into its log; repeated for each run.
+
+    A body may configure `logging` anew, which removes handlers and disables loggers. Where nobody has configured it,
+    INFO is let through.
+    """
     root = logging.getLogger()
     if _handler not in root.handlers:
+        if not root.handlers and root.level == logging.WARNING:
+            root.setLevel(logging.INFO)
         root.addHandler(_handler)
     logger = logging.getLogger(JOB_LOGGER)
+    logger.disabled = False
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)
+    if threading.Thread.start is not _start:
+        threading.Thread.start = _start  # type: ignore[method-assign]
+        ThreadPoolExecutor.submit = _submit  # type: ignore[method-assign,assignment]
+
+
+_plain_start, _plain_submit = threading.Thread.start, ThreadPoolExecutor.submit
+
+
+@wraps(_plain_start)
+def _start(self: threading.Thread) -> None:
+    """Start a thread that writes into the log of the job that started it: a new thread has no context variables."""
+    write = current.get()
+    if write is not None:
+        self.run = _carried(write, self.run)  # type: ignore[method-assign]
+    _plain_start(self)
+
+
+@wraps(_plain_submit)  # type: ignore[arg-type]
+def _submit(self: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Submit work that writes into the log of the job that submits it; the pool's threads belong to no job."""
+    write = current.get()
+    if write is None:
+        return _plain_submit(self, function, *args, **kwargs)
+    token = current.set(None)
+    try:
+        return _plain_submit(self, _carried(write, function), *args, **kwargs)
+    finally:
+        current.reset(token)
+
+
+def _carried(write: Callable[[str], None], function: Callable[..., Any]) -> Callable[..., Any]:
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        token = current.set(write)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            current.reset(token)
+
+    return carried

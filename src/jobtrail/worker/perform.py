@@ -120,6 +120,7 @@ async def perform(run: Run, chain: CallNext, steps: StepStore, state: Any) -> Ba
         The error of the body, or what kept it from beginning; None where it returned. It never raises.
 
     """
+    log_capture.install()
     log_capture.current.set(run.recorder.log)  # in this task's own context, so it needs no reset
     run.entered = True
     try:

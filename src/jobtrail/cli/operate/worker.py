@@ -98,6 +98,8 @@ def _log_to_terminal() -> None:
         handler.setLevel(logging.WARNING)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         root.addHandler(handler)
+        if root.level == logging.WARNING:
+            root.setLevel(logging.INFO)  # for the logs of jobs
 
 
 # -- the run ----------------------------------------------------------------------------------------

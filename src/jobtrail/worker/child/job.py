@@ -87,6 +87,7 @@ class RemoteJob:
     def run(self) -> WireMessage:
         """The last word about the job; never raises."""
         logging.getLogger().setLevel(self._order["log_level"])
+        log_capture.install()
         token = log_capture.current.set(self._recorder.log)
         self._recorder.start()
         lift = _limit_memory(self._order["memory"])
