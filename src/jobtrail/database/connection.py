@@ -187,6 +187,10 @@ class Database:
         ours.__cause__ = error
         return ours
 
+    def is_outage(self, error: BaseException) -> bool:
+        """Tell whether an error, of the driver or translated, means that the database is away."""
+        return isinstance(self.translate(error), StoreUnavailable)
+
     @property
     def where(self) -> Message:
         """This database in words, without its password."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .connection import Database
 
 CHANNEL = "jobtrail_wake"
+PAUSE = 1.0  # seconds before a listener that failed begins anew
 # A session that listens is idle by design; servers before version 14 have no such limit.
 _MAY_BE_IDLE = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 WORK, DEAD, SUSPECT, SCHEDULES, QUEUES = "work", "dead", "suspect", "schedules", "queues"
@@ -28,7 +29,13 @@ Callback = Callable[[Words], None]
 
 
 class Listener(Protocol):
-    """Calls back, from a thread of its own, when another process has something to do for us."""
+    """Calls back, from a thread of its own, when another process has something to do for us.
+
+    Attributes:
+        failing: what stopped it from listening, so that it waits and begins anew; None while it listens, and in an outage.
+    """
+
+    failing: Exception | None
 
     def start(self) -> None:
         """Begin to listen."""
@@ -146,6 +153,7 @@ class _DatagramListener:
         self._stopping = threading.Event()
         self._socket: socket.socket | None = None
         self._name = ""
+        self.failing: Exception | None = None
 
     def start(self) -> None:
         if not hasattr(socket, "AF_UNIX"):
@@ -162,15 +170,19 @@ class _DatagramListener:
         threading.Thread(target=self._listen, args=(self._socket,), name="jobtrail-wake", daemon=True).start()
 
     def _listen(self, sock: socket.socket) -> None:
-        self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
+        words = frozenset({WORK, DEAD})  # something may have been said before we listened
         while not self._stopping.is_set():
             try:
-                said = sock.recv(256)
+                if words:
+                    self._callback(words)
+                    self.failing = None
+                words = frozenset()
+                words = _words(sock.recv(256).decode(errors="replace"))
             except TimeoutError:
                 continue
-            except OSError:
-                return
-            self._callback(_words(said.decode(errors="replace")))
+            except Exception as error:
+                self.failing = None if self._stopping.is_set() else error
+                self._stopping.wait(PAUSE)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -190,6 +202,7 @@ class _NotifyListener:
         self._database = database
         self._callback = callback
         self._stopping = threading.Event()
+        self.failing: Exception | None = None
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="jobtrail-wake", daemon=True).start()
@@ -200,8 +213,9 @@ class _NotifyListener:
                 if not self._listen():
                     self._say_that_it_polls()
                     return
-            except Exception:
-                self._stopping.wait(1.0)
+            except Exception as error:
+                self.failing = None if self._database.is_outage(error) else error
+                self._stopping.wait(PAUSE)
 
     def _say_that_it_polls(self) -> None:
         # The beat child loads this module, and neither of these.
@@ -223,6 +237,7 @@ class _NotifyListener:
             driver.execute(f"LISTEN {CHANNEL}")
             self._callback(frozenset({WORK, DEAD}))  # something may have been said before we listened
             while not self._stopping.is_set():
+                self.failing = None
                 heard = [note.payload for note in driver.notifies(timeout=0.5, stop_after=1)]
                 if heard:
                     self._callback(_words(",".join(heard)))

@@ -16,11 +16,14 @@ import select
 import signal
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.beats import connection_for
 
 from .worker_detail import WorkerDetail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MARK_FOR = 60.0  # seconds in which the child tries to write that its parent is dead
 MARGIN = 2.0  # seconds past a deadline
@@ -60,10 +63,23 @@ class BeatChild:
             if self._parent_is_gone():
                 self._bury()
                 return
-            if self.store.exists():
-                with contextlib.suppress(Exception):  # the store is away: the next beat tries again
-                    self._beat_if_due()
-            self._listen(min(0.5, self.interval))
+            self._tolerate(self._beat_if_due)
+            self._tolerate(self._listen)
+
+    def _tolerate(self, part: Callable[[], None]) -> None:
+        """Call a part, whatever it raises: a dead child would look like a dead worker.
+
+        An error of the driver is an outage, and the worker says that; any other is said here, once for each new reason.
+        """
+        name = part.__name__.strip("_")
+        try:
+            part()
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in {"psycopg", "sqlite3"}:
+                self.detail.fails(name, f"{type(error).__name__}: {error}")
+            time.sleep(min(0.5, self.interval))
+        else:
+            self.detail.works(name)
 
     def _parent_is_gone(self) -> bool:
         if self._pidfd is not None:
@@ -72,11 +88,11 @@ class BeatChild:
 
     # -- what the parent says ------------------------------------------------------------------------
 
-    def _listen(self, seconds: float) -> None:
+    def _listen(self) -> None:
         sources = [self._pidfd] if self._pidfd is not None else []
         if self._listening:
             sources.append(0)
-        ready, _, _ = select.select(sources, [], [], seconds)
+        ready, _, _ = select.select(sources, [], [], min(0.5, self.interval))
         if 0 in ready:
             self._read()
 
@@ -98,7 +114,7 @@ class BeatChild:
 
     def _beat_if_due(self) -> None:
         now = time.monotonic()
-        if now - self.beat_at < self.interval:
+        if now - self.beat_at < self.interval or not self.store.exists():
             return
         self.beat_at = now
         self.store.beat(self.worker)

@@ -5,6 +5,7 @@ Thread and beat child share it, so it imports nothing that the child does not ne
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +47,17 @@ class WorkerDetail:
         self.running: list[str] = []
         self.reported: dict[str, Any] = {}
         self.blocked: dict[str, Any] = {}
+        self._failing: dict[str, str] = {}
+
+    def fails(self, part: str, reason: str) -> None:
+        """Note that a part of the beat process failed, and say so if the reason is new."""
+        if self._failing.get(part) != reason:
+            sys.stderr.write(f"the beat process: {part} failed and is repeated: {reason}\n")
+        self._failing[part] = reason
+
+    def works(self, part: str) -> None:
+        """Note that a part of the beat process works."""
+        self._failing.pop(part, None)
 
     def hear(self, running: Sequence[str], reported: dict[str, Any]) -> None:
         """The event loop turns: these jobs run, and this is wrong."""
@@ -55,6 +67,8 @@ class WorkerDetail:
         """Write the detail if it has changed."""
         self._look(store, worker, time.monotonic() - self.heard_at)
         detail = {**self.reported, **self.blocked}
+        if self._failing:
+            detail["failing"] = {**detail.get("failing", {}), **self._failing}
         if detail != self._written:
             store.write_detail(worker, detail)
             self._written = detail

@@ -6,7 +6,6 @@ in one transaction. What is left when the body ends is written with the end itse
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jobtrail.errors import StoreError
+from jobtrail.errors import StoreUnavailable
 from jobtrail.job.items import Counts, ItemOutcome
 from jobtrail.job.json_value import encode_result, safe_text
 from jobtrail.store import runs
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from jobtrail.store.items import Recorded
 
 MESSAGE_LIMIT = 2000  # bytes
-_log = logging.getLogger("jobtrail.worker")
+LONGEST_PAUSE = 5.0  # seconds after a turn of the flusher that failed
 
 
 class Reports(Protocol):
@@ -335,6 +334,7 @@ class Flusher:
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self.failing: Exception | None = None  # an outage is not said here: the turn of the worker does
 
     def add(self, recorder: Recorder) -> None:
         """This run has something to write."""
@@ -396,15 +396,18 @@ class Flusher:
         self._thread.start()
 
     def _repeat(self) -> None:
+        pause = self._interval
         while not self._stopping.is_set():
             self._wanted.wait(timeout=1.0)
             self._wanted.clear()
             try:
                 self.run_once()
-            except StoreError:
-                self._stopping.wait(1.0)
-            except Exception:
-                _log.exception("writing the reports of running jobs failed")
+            except Exception as error:
+                self.failing = None if isinstance(error, StoreUnavailable) else error
+                self._stopping.wait(pause)
+                pause = min(LONGEST_PAUSE, 2 * pause)
+            else:
+                self.failing, pause = None, self._interval
             self._stopping.wait(self._interval)
 
     def stop(self) -> None:

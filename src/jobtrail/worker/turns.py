@@ -15,6 +15,7 @@ from jobtrail.job.model import StopCause
 from jobtrail.messages import stored
 from jobtrail.recovery.end_writer import EndWriter
 from jobtrail.recovery.run_end import write_ends
+from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from jobtrail.config import Settings
     from jobtrail.job.model import Claim
     from jobtrail.recovery.run_end import RunEnd
-    from jobtrail.recovery.worker_condition import Condition
     from jobtrail.store import Store
 
     from .run_starter import RunStarter
@@ -71,8 +71,9 @@ class Turns:
         self.writer = EndWriter(store, identity(), settings.spool_after)
         self.wanted = asyncio.Event()
         self.claims_nothing = False
-        self.away: str | None = None  # why the store cannot be reached
-        self.condition: Condition | None = None
+        self.away: str | None = None  # why turns fail
+        self._store_is_away = False
+        self.condition = Condition(store.now)
         runs.on_end = self.add
 
     def add(self, end: RunEnd) -> None:
@@ -174,27 +175,26 @@ class Turns:
 
     async def wait_out(self, error: Exception, failures: int) -> None:
         """Wait after a turn that failed: a growing time, in which unwritten ends are copied into the spool."""
-        if self.away is None:
-            self._goes_away(error)
+        if not isinstance(error, StoreError):
+            self.condition.fails("turn", error)
+        elif not self._store_is_away:
+            _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
+            self.condition.away(stored(error) or type(error).__name__)
+            self._store_is_away = True
         self.away = str(error) or type(error).__name__
-        await asyncio.to_thread(self.writer.store_is_away, list(self.ends))
+        with self.condition.tolerate("spool"):
+            await asyncio.to_thread(self.writer.store_is_away, list(self.ends))
         first, longest = BACK_OFF
         delay = min(longest, first * 2 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
         await asyncio.sleep(delay)
 
-    def _goes_away(self, error: Exception) -> None:
-        if not isinstance(error, StoreError):
-            _log.error("a turn of the worker failed and is repeated", exc_info=error)
-            return
-        _log.error("the store is away, running jobs go on and nothing new is claimed: %s", error)
-        if self.condition is not None:
-            self.condition.away(stored(error) or type(error).__name__)
-
     def _is_back(self) -> None:
         if self.away is None:
             return
-        _log.warning("the store is back")
-        self.away = None
-        self.writer.store_is_back()
-        if self.condition is not None:
+        self.condition.works("turn")
+        if self._store_is_away:
+            _log.warning("the store is back")
             self.condition.back()
+        self.away, self._store_is_away = None, False
+        with self.condition.tolerate("spool"):
+            self.writer.store_is_back()

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.wakeup import QUEUES, SUSPECT
-from jobtrail.errors import StoreError
+from jobtrail.errors import StoreError, StoreUnavailable
 from jobtrail.executors.local import LocalExecutor
 from jobtrail.job.model import StopCause, new_id
 from jobtrail.recovery.heartbeat import TICK
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from jobtrail.commands.service import Service
     from jobtrail.config import Settings
-    from jobtrail.database.wakeup import Words
+    from jobtrail.database.wakeup import Listener, Words
     from jobtrail.executors.base import Executor
     from jobtrail.job.task import Tasks
     from jobtrail.store import Store
@@ -85,7 +85,9 @@ class Worker:
             flusher=self.flusher, executor=self.executor, remote=self._children, steps=steps, middleware=middleware, state=state,
         )  # fmt: skip
         self.turns = Turns(store, settings, self._slots, self.runs, self._identity)
-        self.turns.condition = self.session.condition if self.session is not None else None
+        if self.session is not None:
+            self.turns.condition = self.session.condition
+        self.condition = self.turns.condition
         self._shutdown = Shutdown(
             store, settings, self.turns, self.runs, self.session, self._children.processes,
             leaves_process=leaves_process, at_once=lambda: self._at_once, close=self.close,
@@ -141,7 +143,7 @@ class Worker:
         listener = self.store.wake.listener(self._on_word)
         listener.start()
         self.flusher.start()
-        ticking = self._loop.create_task(self._tick())
+        ticking = self._loop.create_task(self._tick(listener))
         self.ready.set()
         await self._look_at_queues()
         try:
@@ -180,30 +182,31 @@ class Worker:
     async def _compare(self) -> None:
         """Compare the runs of the store with those held here, at every beat; stop bodies whose run was given away."""
         if self.turns.writer.stuck:
-            await asyncio.to_thread(self.turns.writer.retry_stuck)
+            with self.condition.tolerate("stuck ends"):
+                await asyncio.to_thread(self.turns.writer.retry_stuck)
         if self.session is None or not self.session.comparison_due():
             return
         running = {run.claim.id: run.claim.run_no for run in self.running.values()}
         ended = {one.job_id for one in self.turns.unwritten}
         await self._look_at_queues()
-        with contextlib.suppress(StoreError):
+        with self.condition.tolerate("comparison"):
             found = await asyncio.to_thread(self.session.compare, running, ended)
             for job_id in found.overtaken:
                 run = self.running.get(job_id)
                 if run is not None and run.claim.run_no == running[job_id]:
                     run.overtake()
 
-    async def _tick(self) -> None:
+    async def _tick(self, listener: Listener) -> None:
         """Tell the beat once a second that the loop turns, and look for bodies that give no sign of life."""
         while True:
-            try:
+            self.condition.report("listener", listener.failing)
+            self.condition.report("flusher", self.flusher.failing)
+            with self.condition.tolerate("tick"):
                 if self.session is not None:
                     self._report_lost_slots(self.session)
                     self.session.tick(list(self.running)[:5], self.children())
                 for run in list(self.running.values()):
                     self._stop_where_stuck(run)
-            except Exception:
-                _log.exception("a tick of the worker failed; the next one follows")
             await asyncio.sleep(TICK)
 
     def _report_lost_slots(self, session: WorkerSession) -> None:
@@ -222,15 +225,20 @@ class Worker:
             # Bodies that end in the same moment are settled together.
             await asyncio.sleep(0)
             return
-        may_claim = not self.turns.claims_nothing and self._slots.free > 0
+        seconds = self.settings.poll_interval
+        if not self.turns.claims_nothing and self._slots.free > 0:
+            with self.condition.tolerate("look for the next job"):
+                seconds = await self._idle.seconds()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(await self._idle.seconds() if may_claim else self.settings.poll_interval):
+            async with asyncio.timeout(seconds):
                 await self.turns.wanted.wait()
 
     async def _nothing_left(self, *, due_only: bool) -> bool:
         if self.running or self.turns.unwritten or self._tasks:
             return False
-        return not await asyncio.to_thread(self._something_waits, due_only=due_only)
+        with contextlib.suppress(StoreUnavailable):
+            return not await asyncio.to_thread(self._something_waits, due_only=due_only)
+        return False
 
     def _something_waits(self, *, due_only: bool) -> bool:
         with self.store.read() as conn:
@@ -261,7 +269,7 @@ class Worker:
 
     async def _look_at_queues(self) -> None:
         """Load which queues are paused."""
-        with contextlib.suppress(StoreError):
+        with self.condition.tolerate("look at the queues"):
             self._slots.paused = await asyncio.to_thread(self._paused_queues)
         self.turns.wanted.set()
 

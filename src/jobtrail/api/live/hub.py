@@ -169,19 +169,21 @@ class Repeated:
             self._task = None
 
     async def _repeat(self) -> None:
-        before = 0.0
+        before, failing = 0.0, ""
         while True:
             began = time.monotonic()
             try:
                 took = await self.look()
                 # One that was held up, by a busy machine say, or the first, is no measure of what looking costs.
-                least, before = SHARE * min(took, before), took
+                least, before, failing = SHARE * min(took, before), took, ""
             except JobTrailError as error:
                 least = max(SHARE * (time.monotonic() - began), AFTER_FAILURE)
                 self.cannot(problems.of(error))
-            except Exception:
+            except Exception as error:
                 least = AFTER_FAILURE
-                _log.exception("a look for those who watch has failed")
+                known, failing = failing, f"{type(error).__name__}: {error}"
+                if failing != known:
+                    _log.exception("a look for those who watch has failed and is repeated")
                 self.cannot(Problem(500, "internal", Message("api.internal")))
             await self._rest(min(max(SOONEST, least), LONGEST_REST))
 
