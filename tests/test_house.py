@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -87,6 +88,15 @@ def modules() -> list[Any]:
 def test_no_modules_import_each_other_in_a_circle():
     """Imports inside functions and for types only count like all others: they too mean that a part knows its owner."""
     assert list(house().circles(house().imports(modules()))) == []
+
+
+def test_a_name_of_a_class_stands_once_in_the_house():
+    assert house().twins(modules()) == {}
+
+
+def test_a_folder_has_few_files():
+    folders = Counter(module.path.parent for module in modules() if not module.is_migration)
+    assert {str(folder): count for folder, count in folders.items() if count > house().FILES} == {}
 
 
 def test_no_file_is_too_long():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .help import Command, Group
+from .help import Command, CommandGroup
 from .session import Session
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         """Return the command of this name, built."""
         found = self.data[name]
-        if not isinstance(found, Command | Group):
+        if not isinstance(found, Command | CommandGroup):
             one = typer.Typer(rich_markup_mode=None, add_completion=False)
             one.callback()(lambda: None)
             found(one)
@@ -83,7 +83,7 @@ def command_group(
         cli.commands.later(name, partial(command_group, name=name, panel=panel, about=about, commands=commands))
         return
     group = typer.Typer(
-        name=name, cls=Group, invoke_without_command=True, rich_markup_mode=None, help=about,
+        name=name, cls=CommandGroup, invoke_without_command=True, rich_markup_mode=None, help=about,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
     alone, _ = next(iter(commands.values()))

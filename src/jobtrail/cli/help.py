@@ -62,7 +62,7 @@ class Command(_Help, TyperCommand):
     """A command with its help from the catalogue."""
 
 
-class Group(_Help, TyperGroup):
+class CommandGroup(_Help, TyperGroup):
     """Several commands under one name, with their help from the catalogue."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -10,11 +10,11 @@ from typer.core import TyperGroup
 from jobtrail.messages import tr
 
 from .command import AppOption, DatabaseOption, DebugOption, Deferred, VersionOption
-from .help import PANELS, Group, write_commands
+from .help import PANELS, CommandGroup, write_commands
 from .session import Session
 
 
-class Program(Group):
+class Program(CommandGroup):
     """The program: its help lists the commands by their purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -23,7 +23,7 @@ _REPORTED = (("DateStyle", "ISO"), ("standard_conforming_strings", "on"))
 POOLER_ERRORS = frozenset({"26000", "42P05"})
 
 
-class Session(NamedTuple):
+class ServerSession(NamedTuple):
     """What a connection leads to.
 
     ``pooled``: a pooler in transaction mode is between. ``standby``: the server is a standby.
@@ -33,7 +33,7 @@ class Session(NamedTuple):
     standby: bool
 
 
-def start_session(driver: Any, pooler: bool | None) -> Session:
+def start_session(driver: Any, pooler: bool | None) -> ServerSession:
     """Prepare a new connection, before anything else uses it.
 
     Args:
@@ -55,7 +55,7 @@ def start_session(driver: Any, pooler: bool | None) -> Session:
     pooled = real != given if pooler is None else pooler
     if pooled:
         driver.prepare_threshold = None
-    return Session(pooled, standby)
+    return ServerSession(pooled, standby)
 
 
 def has_ended(driver: Any) -> bool:
