@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # uv, where it can be had, installs in a third of the time; pip does it as well.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 define INSTALL
-$(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --python $(BIN)/python -e '$(1)' || $(PIP) -e '$(1)'
+$(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '$(1)' || $(PIP) -e '$(1)'
 endef
 
 .DEFAULT_GOAL := help
