@@ -17,6 +17,7 @@ from .errors import InvalidOption as InvalidOption
 from .errors import InvalidPeriod as InvalidPeriod
 from .errors import InvalidSchedule as InvalidSchedule
 from .errors import JobFailed as JobFailed
+from .errors import JobRemoved as JobRemoved
 from .errors import JobTrailError as JobTrailError
 from .errors import NotFound as NotFound
 from .errors import PermanentError as PermanentError

@@ -19,6 +19,7 @@ JobTrailError
 │   ├── QuestionClosed                the deadline of the question has passed, or its job has ended
 │   └── IllegalMove                   the state of the job does not allow the change
 ├── NotFound                          no job, item, unit, schedule or group has this name
+│   └── JobRemoved                    the job has ended and its details are removed; ``status`` and ``finished_at`` are known
 ├── JobFailed                         ``result()`` of a job that failed or was cancelled
 ├── ResultTimeout (also TimeoutError) ``result()`` waited and the job is still active
 ├── InputChanged                      the file differs from the submitted one
@@ -48,6 +49,7 @@ from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 
 class JobTrailError(Exception):
@@ -173,6 +175,19 @@ class IllegalMove(Conflict):
 
 class NotFound(JobTrailError, LookupError):
     """No job, item, unit, schedule or group has this name."""
+
+
+class JobRemoved(NotFound):
+    """The job has ended and retention has removed its details; ``job_id``, ``status``, ``outcome`` and ``finished_at`` are known."""
+
+    def __init__(
+        self, message: Message | str, job_id: str, *, status: str, outcome: str | None, finished_at: datetime
+    ) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+        self.status = status
+        self.outcome = outcome
+        self.finished_at = finished_at
 
 
 class JobFailed(JobTrailError):

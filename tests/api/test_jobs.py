@@ -13,6 +13,7 @@ from api_app import problem
 
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.masking import MASK
+from jobtrail.store.retention import Retention, run_once
 from jobtrail.testing import drain
 
 SECRET = "s3cr3t-XYZ"
@@ -440,3 +441,15 @@ def test_the_kin_of_a_job(app_jobs, client):
     assert [(one["id"], one["mode"]) for one in back["reran"]] == [(first.id, None)]
     follower = kin["successors"][0]["job"]
     assert [one["id"] for one in client.get(f"/api/jobs/{follower}").json()["ancestors"]] == [first.id]
+
+
+def test_a_key_whose_job_was_removed_is_gone_and_says_how_the_job_ended(app_jobs, client):
+    send = {"json": {"task": "add", "args": {"a": 1}}, "headers": {"Idempotency-Key": "k"}}
+    job_id = client.post("/api/jobs", **send).json()["job"]["id"]
+    drain(app_jobs)
+    finished = app_jobs.get(job_id).finished_at
+    run_once(app_jobs.store, Retention(0, 0, 0, 0), app_jobs.store.now() + timedelta(minutes=1))
+    told = problem(client.post("/api/jobs", **send), 410, "job-removed")
+    assert (told["job"], told["job_status"], told["outcome"]) == (job_id, "completed", "success")
+    assert datetime.fromisoformat(told["finished_at"]) == finished
+    assert "its details are removed" in told["detail"]

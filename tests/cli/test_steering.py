@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import re
 import signal
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+
+from jobtrail import JobTrail
+from jobtrail.store.retention import Retention, run_once
 
 if TYPE_CHECKING:
     import subprocess
@@ -36,6 +41,19 @@ def test_submit_tells_the_id(jt: Command) -> None:
     assert answer.code == 0
     job_id = answer.out.splitlines()[-1]
     assert jt("show", job_id, "--json").json["actor"] == f"person:{getpass.getuser()}"
+
+
+def test_a_key_whose_job_was_removed_tells_how_the_job_ended(jt: Command, ran: Make, url: str) -> None:
+    words = ("add", "-a", "a=1", "--idempotency-key", "k")
+    job_id = ran(*words)
+    with contextlib.closing(JobTrail(url)) as jobs:
+        run_once(jobs.store, Retention(0, 0, 0, 0), jobs.store.now() + timedelta(minutes=1))
+    answer = jt("submit", *words)
+    assert answer.code == 0
+    assert f"job {job_id} has ended (completed)" in answer.out
+    told = jt("submit", *words, "--json", "--wait")
+    assert (told.code, told.json["removed"], told.json["created"]) == (0, True, False)
+    assert (told.json["job"]["id"], told.json["job"]["status"]) == (job_id, "completed")
 
 
 def test_values_are_json_where_they_parse(jt: Command, submitted: Make) -> None:

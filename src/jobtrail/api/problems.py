@@ -34,6 +34,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.UsageError, 422),
     (errors.QuestionClosed, 410),
     (errors.Conflict, 409),
+    (errors.JobRemoved, 410),
     (errors.NotFound, 404),
     (errors.ValueNotStorable, 422),
     (errors.StoreError, 503),
@@ -88,6 +89,9 @@ def of(error: errors.JobTrailError) -> Problem:
     more: dict[str, Any] = {}
     if isinstance(error, errors.Conflict) and error.job_id is not None:
         more["job"] = error.job_id
+    if isinstance(error, errors.JobRemoved):
+        finished = error.finished_at.isoformat()
+        more |= {"job": error.job_id, "job_status": error.status, "outcome": error.outcome, "finished_at": finished}
     if isinstance(error, errors.AlreadyAnswered):
         more |= {"actor": error.actor, "at": error.at}
     if isinstance(error, errors.AnswerRefused):

@@ -7,7 +7,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.job.json_value import decode
-from jobtrail.job.model import FileInput
+from jobtrail.job.model import FileInput, RemovedJob
 from jobtrail.job.period import Period
 
 if TYPE_CHECKING:
@@ -243,5 +243,9 @@ def stored_row(job: JobFields) -> JobRow:
 
     Raises:
         NotFound: If the job does not exist.
+        JobRemoved: If its details are removed and its end is remembered.
     """
-    return job._row
+    row: JobRow | RemovedJob = job._row
+    if isinstance(row, RemovedJob):
+        raise row.refusal
+    return row

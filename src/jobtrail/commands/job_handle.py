@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.json_value import decode
-from jobtrail.job.model import FINAL, Status
+from jobtrail.job.model import FINAL, RemovedJob, Status
 from jobtrail.messages import Message
 from jobtrail.store import events, items, jobs, questions, runs
 from jobtrail.store import successors as successor_rows
@@ -70,20 +70,31 @@ class Job(JobFields):
 
     __slots__ = ("_loaded", "_store", "created", "id")
 
-    def __init__(self, store: Store, job_id: str, *, created: bool = False, row: JobRow | None = None) -> None:
+    def __init__(self, store: Store, job_id: str, *, created: bool = False, row: JobRow | RemovedJob | None = None) -> None:
         self.id = job_id
         self.created = created
         self._store = store
-        self._loaded = row
+        self._loaded: Any = row
 
     # -- reading -------------------------------------------------------------------------------------
 
     @property
     def _row(self) -> JobRow:
-        row = self._loaded
+        row: JobRow | None = self._loaded
         return row if row is not None else self._read()
 
+    @property
+    def removed(self) -> bool:
+        """True if the submission was answered with a job that has ended and whose details are removed.
+
+        ``id``, ``task``, ``status``, ``outcome`` and ``finished_at`` are known; everything else raises `JobRemoved`.
+        """
+        return isinstance(self._loaded, RemovedJob)
+
     def _read(self) -> JobRow:
+        row: JobRow | None = self._loaded
+        if row is not None and self.removed:
+            return row
         with self._store.read() as conn:
             row = self._loaded = jobs.get(conn, self.id)
         if row is None:

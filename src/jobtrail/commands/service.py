@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
-    from jobtrail.job.model import JobRow, NewJob
+    from jobtrail.job.model import JobRow, NewJob, RemovedJob
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
 
@@ -196,7 +196,7 @@ class Service:
         """Add trace information to a prepared submission; does nothing unless tracing is on."""
         return prepared
 
-    def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
+    def _job(self, job_id: str, *, created: bool = False, row: JobRow | RemovedJob | None = None) -> Job:
         return Job(self.store, job_id, created=created, row=row)
 
     def _make_ready_for(self, using: Using) -> None:
@@ -218,7 +218,8 @@ class Service:
 
     def _answer(self, answer: Any, prepared: Prepared) -> Job:
         submit.check_answer(answer, prepared)
-        return self._job(answer.id, created=answer.created or answer.id == prepared.new.id)
+        created = answer.created or answer.id == prepared.new.id
+        return self._job(answer.id, created=created, row=answer.removed)
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """`submit` for an event loop: an async connection is used on the loop, everything else in a thread of the writer."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .connection import Database
 
 VERSION_TABLE = "jobtrail_schema"
-HEAD = "0001"
-KNOWN = ("0001",)
+HEAD = "0002"
+KNOWN = ("0001", "0002")
 ADVISORY_LOCK = 0x6A6F6274  # "jobt"
 # Alembic keeps its context in module globals, so one thread at a time.
 _one_at_a_time = threading.Lock()

@@ -367,9 +367,10 @@ idempotency_keys = Table(
     metadata,
     Column("scope", Text, nullable=False),
     Column("key", Text, nullable=False),
-    Column("job_id", Id, nullable=False),
+    Column("job_id", Id, nullable=False, index=True),
     Column("digest", Text, nullable=False),
     Column("expires_at", Moment, nullable=False, index=True),
+    Column("removed", Text),
     PrimaryKeyConstraint("scope", "key"),
 )
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from jobtrail.commands.submit import Prepared
     from jobtrail.commands.task_handle import BoundTask
     from jobtrail.commands.using import Using
-    from jobtrail.job.model import JobRow
+    from jobtrail.job.model import JobRow, RemovedJob
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
     from jobtrail.worker.middleware import Middleware
@@ -313,7 +313,7 @@ class TracedService(Service):
             options = {**loads(new.options or "{}"), "trace": carried()}
         return replace(prepared, new=replace(new, options=dumps(options))) if options["trace"] else prepared
 
-    def _job(self, job_id: str, *, created: bool = False, row: JobRow | None = None) -> Job:
+    def _job(self, job_id: str, *, created: bool = False, row: JobRow | RemovedJob | None = None) -> Job:
         job = TracedJob(self.store, job_id, created=created, row=row)
         job._tracing = self.tracing
         return job

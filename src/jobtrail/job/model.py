@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from json import loads
-from typing import TYPE_CHECKING, Any
+from json import dumps, loads
+from typing import Any
+
+from jobtrail.errors import JobRemoved
+from jobtrail.messages import Message
 
 if sys.version_info >= (3, 14):
     from uuid import uuid7
 else:
     from uuid_utils import uuid7
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 def new_id() -> str:
@@ -296,11 +297,48 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RemovedJob:
+    """What an idempotency key remembers of a job that retention has removed; any other attribute raises `JobRemoved`."""
+
+    id: str
+    task: str
+    status: Status
+    outcome: Outcome | None
+    finished_at: datetime
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise JobRemoved for what is not known any more."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.refusal
+
+    @property
+    def refusal(self) -> JobRemoved:
+        """The error for everything else, with what is known."""
+        message = Message("job.removed", job=self.id, status=self.status, at=self.finished_at)
+        outcome = self.outcome.value if self.outcome else None
+        return JobRemoved(message, self.id, status=self.status.value, outcome=outcome, finished_at=self.finished_at)
+
+    def to_json(self) -> str:
+        """As the key keeps it, beside the job's id."""
+        known = {"task": self.task, "status": self.status, "outcome": self.outcome}
+        return dumps({**known, "finished_at": self.finished_at.isoformat()})
+
+    @classmethod
+    def from_json(cls, job_id: str, text: str) -> RemovedJob:
+        """What `to_json` wrote."""
+        known = loads(text)
+        outcome = Outcome(known["outcome"]) if known["outcome"] else None
+        return cls(job_id, known["task"], Status(known["status"]), outcome, datetime.fromisoformat(known["finished_at"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Submitted:
-    """Answer of the store to a submission: id of the job, and whether it is new."""
+    """Answer of the store to a submission: id of the job, whether it is new, and what is known if it was removed."""
 
     id: str
     created: bool
     in_way: str | None = None
     why: str | None = None
+    removed: RemovedJob | None = None
     extra: dict[str, Any] = field(default_factory=dict)

@@ -39,10 +39,11 @@ from jobtrail.database.tables import (
     workers,
 )
 from jobtrail.errors import InvalidOption
-from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
+from jobtrail.job.model import ACTIVE, FINAL, Outcome, RemovedJob, Status
 from jobtrail.messages import Message
 
 from .search.search import OPEN, smallest_id
+from .submissions import remember_removed
 from .workers import ALIVE
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def _due(conn: Connection, status: Status, edge: datetime, after: str, chunk: in
     """The oldest ended jobs behind ``after``. Ids tell when a job was made, so the walk ends at the edge."""
     query = (
         select(
-            jobs.c.id, jobs.c.task, jobs.c.status, jobs.c.generation, jobs.c.unit,
+            jobs.c.id, jobs.c.task, jobs.c.status, jobs.c.outcome, jobs.c.generation, jobs.c.unit,
             jobs.c.created_at, jobs.c.run_at, jobs.c.started_at, jobs.c.finished_at,
         )
         .where(
@@ -242,11 +243,17 @@ def _in_open_groups(conn: Connection, ids: list[str]) -> set[str]:
 def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> None:
     ids = [row.id for row in going]
     store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, _retried_ends(conn, ids)), _ADD_TOTALS)
+    remember_removed(conn, [_ended(row) for row in going])
     for table in _ABOUT_A_JOB:
         conn.execute(delete(table).where(table.c.job_id.in_(ids)))
     conn.execute(delete(successors).where(successors.c.after.in_(ids)))
     conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+
+
+def _ended(row: Any) -> RemovedJob:
+    outcome = Outcome(row.outcome) if row.outcome else None
+    return RemovedJob(row.id, row.task, Status(row.status), outcome, row.finished_at)
 
 
 def _retried_ends(conn: Connection, ids: list[str]) -> list[tuple[str, str, int]]:

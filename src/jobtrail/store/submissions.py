@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select, update
 
 from jobtrail.database.tables import idempotency_keys, job_labels, jobs, successors
-from jobtrail.job.model import FINAL, NewJob, Outcome, Submitted
+from jobtrail.job.model import FINAL, NewJob, Outcome, RemovedJob, Submitted
 
 from . import units
 
@@ -105,9 +105,7 @@ def _predict_by_key(conn: Connection, rules: Rules, now: datetime) -> Submitted 
     found = conn.execute(select(table).where(table.c.scope == scope, table.c.key == key)).first()
     if found is None or found.expires_at <= now:
         return None
-    if found.digest != digest:
-        return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
-    return Submitted(found.job_id, created=False)
+    return _remembered(found, digest)
 
 
 def _predict_by_unit(conn: Connection, new: NewJob, rules: Rules) -> Submitted | None:
@@ -230,7 +228,9 @@ def _queue_behind(conn: Connection, new: NewJob, holder: str, now: datetime) -> 
 def _take_key(conn: Connection, new: NewJob, given: tuple[str, str, str, datetime], now: datetime) -> Submitted | None:
     """None when the key is ours now; else the answer that the earlier submission gave."""
     scope, key, digest, expires = given
-    values = {"scope": scope, "key": key, "job_id": new.id, "digest": digest, "expires_at": expires}
+    values = {
+        "scope": scope, "key": key, "job_id": new.id, "digest": digest, "expires_at": expires, "removed": None,
+    }  # fmt: skip
     table = idempotency_keys
     same = (table.c.scope == scope) & (table.c.key == key)
     for _ in range(5):
@@ -244,10 +244,24 @@ def _take_key(conn: Connection, new: NewJob, given: tuple[str, str, str, datetim
             if took == 1:
                 return None
             continue
-        if found.digest != digest:
-            return Submitted(found.job_id, created=False, in_way=found.job_id, why="key")
-        return Submitted(found.job_id, created=False)
+        return _remembered(found, digest)
     return Submitted(new.id, created=False, why="busy")
+
+
+def _remembered(key: Any, digest: str) -> Submitted:
+    if key.digest != digest:
+        return Submitted(key.job_id, created=False, in_way=key.job_id, why="key")
+    removed = RemovedJob.from_json(key.job_id, key.removed) if key.removed else None
+    return Submitted(key.job_id, created=False, removed=removed)
+
+
+def remember_removed(conn: Connection, going: Iterable[RemovedJob]) -> None:
+    """Keep with their idempotency keys what became of jobs that are removed."""
+    by_id = {one.id: one for one in going}
+    table = idempotency_keys
+    keyed = conn.execute(select(table.c.job_id).where(table.c.job_id.in_(list(by_id))).distinct()).scalars().all()
+    for job_id in keyed:
+        conn.execute(update(table).where(table.c.job_id == job_id).values(removed=by_id[job_id].to_json()))
 
 
 def keyed_job(conn: Connection, scope: str, key: str, now: datetime) -> Any:

@@ -3971,7 +3971,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody waits for it any more. */
+        /** @description Nobody waits for it any more, or the job that it names has ended and its details are removed. */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -4206,6 +4206,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             413: components["responses"]["RequestEntityTooLarge"];
             421: components["responses"]["MisdirectedRequest"];
             422: components["responses"]["UnprocessableEntity"];

@@ -106,7 +106,7 @@ _MEANS = {
     403: "Your role does not allow it, or it came from another site.",
     404: "There is no such thing.",
     409: "The state of the store forbids it now; `job` names what stands in the way.",
-    410: "Nobody waits for it any more.",
+    410: "Nobody waits for it any more, or the job that it names has ended and its details are removed.",
     413: "It is too large.",
     421: "This server is not called so.",
     422: "What was sent does not fit; `errors` says where.",

@@ -157,7 +157,7 @@ def _submitting(router: APIRouter, context: ApiContext) -> None:
         operation_id="submitJob",
         summary="Store a job",
         status_code=201,
-        responses={200: {"model": StoredJob, "description": "It was there already."}, **also(404, 409, 413)},
+        responses={200: {"model": StoredJob, "description": "It was there already."}, **also(404, 409, 410, 413)},
     )
     @needs("operator")
     async def submit(

@@ -67,6 +67,8 @@ def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool
     from jobtrail.cli.rendering.views import named, status_text
     from jobtrail.queries.jobs.job_list import StoredJob, job_line
 
+    if job.removed:
+        return _answer_removed(session, job, wait=wait)
     if wait:
         if not session.as_json:
             session.hint((f"{named(stored_row(job.refresh()))} {words}", "dim"))
@@ -80,6 +82,18 @@ def answer_with(session: Session, jobs: Any, job: Any, words: str, *, wait: bool
         session.say(f"{named(line)} {words}: ", status_text(line.status))
         session.say((line.id, "dim"))
     return 0
+
+
+def _answer_removed(session: Session, job: Any, *, wait: bool) -> int:
+    """Print what is known of a job whose details are removed. Returns the exit code."""
+    from jobtrail.cli.input.waiting import GOOD
+
+    if session.as_json:
+        known = {"id": job.id, "task": job.task, "status": job.status, "outcome": job.outcome}
+        session.json({"job": {**known, "finished_at": job.finished_at}, "created": False, "removed": True})
+    else:
+        session.say(tr("job.removed", job=job.id, status=job.status, at=job.finished_at))
+    return 0 if not wait or job.status in GOOD else 1
 
 
 def actor_or_me(given: str | None) -> str:

@@ -166,3 +166,4 @@ function-without-name = { $function } has no __name__; give the task a name: @jo
 not-callable = the task '{ $task }' needs a function; { $function } cannot be called. Put @jobs.task on a plain function, or register the bound method: jobs.task(Class.method)
 generator-function = the task '{ $task }' is a generator function ({ $function }): a call only makes a generator and runs nothing of it. Use return instead of yield, or ctx.items() for a loop
 bad-ready-marker = ready_marker must be an ending that is added to the file's name, such as '.done', or the name of a file in the same folder; it is { $value }
+removed = job { $job } has ended ({ $status }) at { $at }; its details are removed

@@ -171,3 +171,4 @@ function-without-name = у { $function } нет __name__; задайте имя 
 not-callable = задаче «{ $task }» нужна функция; { $function } нельзя вызвать. Поставьте @jobs.task на обычную функцию или зарегистрируйте связанный метод: jobs.task(Class.method)
 generator-function = задача «{ $task }» — генераторная функция ({ $function }): вызов только создаёт генератор и ничего не выполняет. Используйте return вместо yield или ctx.items() для цикла
 bad-ready-marker = ready_marker должен быть окончанием, которое добавляется к имени файла, например '.done', или именем файла в той же папке; сейчас это { $value }
+removed = задание { $job } закончилось ({ $status }) { $at }; подробности удалены
