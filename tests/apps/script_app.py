@@ -13,6 +13,7 @@ from jobtrail.store import tokens
 
 SCRIPT = "\"'><img src=x onerror='window.taken=1;alert(1)'><script>window.taken=1</script>&amp;?#%2e${1}"
 LABEL = "\"'><script>Object.defineProperty(window,'taken',{value:1})</script>&amp;?#%2e${1}"  # a label's key has no equals sign
+QUEUE = "\"'><script>alert(1)</script>&amp;?#%2e${1}"  # the name of a queue has no equals sign and no comma
 FILE = "<img src=x onerror='window.taken=1'>.csv"  # a file's name has no slash
 FORM = {
     "title": SCRIPT,
@@ -61,7 +62,7 @@ def application(database: str) -> JobTrail:
     """With its three tasks."""
     made = JobTrail(database)
     for name, body in zip(NAMES, (says, fails, asks), strict=True):
-        made.task(name=name, kind=SCRIPT, queue=SCRIPT)(body)
+        made.task(name=name, kind=SCRIPT, queue=QUEUE)(body)
     return made
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -218,21 +216,34 @@ def test_a_read_only_file(jt: Command, submitted: Make, tmp_path: Path) -> None:
     _one_sentence(jt("cancel", job_id, "--database", read_only), "is read-only")
 
 
+HOLDS_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_a_locked_file_is_read_and_a_write_says_what_is_wrong(
     jt: Command, submitted: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtrail.database.connection.SQLITE_BUSY_SECONDS", 0.3)
     monkeypatch.setenv("JOBTRAIL_SUBMIT_RETRY_SECONDS", "0.5")
     job_id = submitted("add", "-a", "a=1")
-    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS_LOCK, tmp_path / "shop.db"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        assert other.stdout.readline() == b"held\n"
         assert jt("list", "--json").json["count"]["number"] == 1
         assert jt("show", job_id).code == 0
         begun = time.monotonic()
         _one_sentence(jt("submit", "add", "-a", "a=2"), "is locked by another program")
         _one_sentence(jt("cancel", job_id), "is locked by another program")
         assert time.monotonic() - begun < 10
-        other.execute("ROLLBACK")
+        other.stdin.close()
     assert jt("cancel", job_id).code == 0
 
 

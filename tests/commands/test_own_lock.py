@@ -31,7 +31,7 @@ def jobs(sqlite_url):
 @pytest.fixture
 def busy(monkeypatch):
     """How long a write waits in all; short, for what is expected to wait in vain."""
-    monkeypatch.setattr("jobtrail.database.writer.SQLITE_BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("jobtrail.database.connection.SQLITE_BUSY_SECONDS", 1.0)
 
 
 @pytest.fixture

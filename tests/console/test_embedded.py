@@ -60,7 +60,7 @@ def test_c37_who_is_not_known_is_asked_for_a_token_and_may_do_what_it_allows(job
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Enter").click()
         page.get_by_role("heading", level=1, name="greet").wait_for()
-        page.get_by_text("your role may only look").first.wait_for()
+        page.get_by_text("this needs the role operator; yours is viewer").first.wait_for()
         assert page.locator(".acts-list .btn:not(.off)").count() == 0
         page.reload()
         page.get_by_role("heading", level=1, name="greet").wait_for()

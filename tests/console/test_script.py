@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import console_site as site
 import pytest
-from script_app import FILE, LABEL, NAMES, SCRIPT, fill
+from script_app import FILE, LABEL, NAMES, QUEUE, SCRIPT, fill
 
 pytestmark = pytest.mark.timeout(300)  # a browser on a busy machine
 
@@ -43,7 +43,7 @@ WHOLE = """() => {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    with site.running(tmp_path_factory.mktemp("script"), None, "--queues", f"{SCRIPT}=4", app="script_app:jobs") as running:
+    with site.running(tmp_path_factory.mktemp("script"), None, "--queues", f"{QUEUE}=4", app="script_app:jobs") as running:
         yield running
 
 
@@ -57,7 +57,7 @@ def ids(place):
         place.until(made[name], "partial", "failed")
     place.post("schedules", PLAN)
     place.post(f"schedules/{NAMED}/pause", {"reason": SCRIPT})
-    place.post(f"queues/{NAMED}/pause", {"reason": SCRIPT})
+    place.post(f"queues/{quote(QUEUE, safe='')}/pause", {"reason": SCRIPT})
     return made
 
 

@@ -184,6 +184,25 @@ def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, 
     assert (bad.refresh().status, bad.result()) == ("completed", "x")
 
 
+def test_two_that_replay_a_file_write_each_end_once(jobs, monkeypatch):
+    """A second replay, begun while the first one writes, leaves the file to it."""
+    jobs.task(name="work")(lambda: None)
+    maker, job = maker_of(jobs), jobs.task_named("work").enqueue()
+    (claim,) = maker.claim()
+    spool.keep(jobs.store, [RunEnd(transitions.finished(subject(claim), jobs.store.now(), Status.PARTIAL, result='"x"'))])
+    plain, second = end_writer.write_group, []
+
+    def write_group(*given):
+        written = plain(*given)
+        monkeypatch.setattr(end_writer, "write_group", plain)
+        second.append(end_writer.replay(jobs.store, "second"))  # before the file is removed
+        return written
+
+    monkeypatch.setattr(end_writer, "write_group", write_group)
+    assert (end_writer.replay(jobs.store, "first"), second) == (1, [0])
+    assert names(job) == ["finished"]
+
+
 def test_another_may_have_written_the_file_meanwhile(jobs, tmp_path):
     jobs.service.make_ready()
     assert end_writer._replay(jobs.store, tmp_path / "gone.jsonl") == 0

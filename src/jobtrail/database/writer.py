@@ -28,8 +28,7 @@ from sqlalchemy.exc import OperationalError
 from jobtrail.errors import StoreUnavailable, UsageError
 from jobtrail.messages import Message
 
-from . import own_lock
-from .connection import SQLITE_BUSY_SECONDS
+from . import connection, own_lock
 from .failures import BUSY, Meaning, failure_of
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ class Writer:
             here = threading.get_ident()
             if any(request.thread == here for request in group) and own_lock.held_by_caller(path):
                 raise UsageError(Message("database.locked-by-caller", where=self.database.where)) from error
-        conn.exec_driver_sql(f"PRAGMA busy_timeout = {(SQLITE_BUSY_SECONDS - FIRST_LOOK) * 1000:.0f}")
+        conn.exec_driver_sql(f"PRAGMA busy_timeout = {max(connection.SQLITE_BUSY_SECONDS - FIRST_LOOK, 0) * 1000:.0f}")
         try:
             return work()
         finally:

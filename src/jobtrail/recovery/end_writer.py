@@ -211,14 +211,19 @@ def replay(store: Store, worker: str) -> int:
 
     """
     refused, waiting = spool.files(store, suffix=spool.REFUSED), spool.files(store)
-    written = sum(_complete(store, path) for path in refused)
+    written = sum(_held(store, path, _complete) for path in refused)
     if waiting:
         with store.read() as conn:
             living = {row.id for row in workers.living(conn)}
-        written += sum(_replay(store, path) for path in spool.files(store, besides=living))
+        written += sum(_held(store, path, _replay) for path in spool.files(store, besides=living))
     if written:
         _log.warning("worker %s has written %d ends that another worker could not write", worker, written)
     return written
+
+
+def _held(store: Store, path: Path, write: Callable[[Store, Path], int]) -> int:
+    with spool.held(path) as mine:
+        return write(store, path) if mine else 0
 
 
 def _replay(store: Store, path: Path) -> int:

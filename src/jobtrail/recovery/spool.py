@@ -19,6 +19,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status, new_id
 from jobtrail.job.transitions import Move
@@ -27,7 +32,7 @@ from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from jobtrail.store import Store
 
@@ -97,6 +102,27 @@ def read(path: Path) -> list[RunEnd]:
         except (ValueError, KeyError, TypeError):
             _log.exception("a line of %s cannot be read; it is left out", path)
     return ends
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Hold a file while its ends are written; False if another thread or process holds it or has written them.
+
+    Without this, two that replay the same file write each end twice, and the trail has a refusal that means nothing.
+    """
+    try:
+        file = path.open("rb")
+    except OSError:
+        yield False
+        return
+    with file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mine = path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        except OSError:
+            mine = False
+        yield mine
 
 
 def remove(path: Path) -> None:

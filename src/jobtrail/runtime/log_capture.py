@@ -151,6 +151,7 @@ def line_of(record: logging.LogRecord) -> str:
 
 
 _handler = JobLogHandler()
+_disabled: set[str] = set()  # loggers that the program had disabled before a job ran
 
 
 def install() -> None:
@@ -159,15 +160,18 @@ def install() -> None:
     A body may configure `logging` anew, which removes handlers and disables loggers. Where nobody has configured it,
     INFO is let through.
     """
-    root = logging.getLogger()
+    root, logger = logging.getLogger(), logging.getLogger(JOB_LOGGER)
+    if logger.disabled:  # by `disable_existing_loggers`, which meets all loggers of the program
+        for one in logging.Logger.manager.loggerDict.values():
+            if isinstance(one, logging.Logger) and one.name not in _disabled:
+                one.disabled = False
     if _handler not in root.handlers:
         if not root.handlers and root.level == logging.WARNING:
             root.setLevel(logging.INFO)
         root.addHandler(_handler)
-    logger = logging.getLogger(JOB_LOGGER)
-    logger.disabled = False
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)
+        _disabled.update(name for name in logging.Logger.manager.loggerDict if logging.getLogger(name).disabled)
     if threading.Thread.start is not _start:
         threading.Thread.start = _start  # type: ignore[method-assign]
         ThreadPoolExecutor.submit = _submit  # type: ignore[method-assign,assignment]
