@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import Counter
 from contextlib import closing
 
 import psycopg
@@ -10,7 +12,8 @@ import pytest
 from test_settings import with_settings
 from trails import until
 
-from jobtrail import JobTrail
+from jobtrail import JobTrail, StoreUnavailable
+from jobtrail.database.statement_timeout import time_limit
 from jobtrail.testing import drain
 
 
@@ -48,6 +51,39 @@ def test_a_lone_write_after_its_session_was_ended_succeeds_at_once(by, new_datab
             load.enqueue()
         drain(jobs)
         assert job.result(timeout=5) == 7
+
+
+def test_ended_sessions_are_one_line_in_the_log_of_a_worker(new_database, postgres_server, caplog):
+    """Every session of a worker at work is ended, those that read in a transaction too; the pool has nothing to say."""
+    caplog.set_level(logging.WARNING)
+    url = new_database()
+    with closing(JobTrail(url, poll_interval=0.05, sweep_interval=0.1)) as jobs:
+        began, gate = threading.Event(), threading.Event()
+
+        @jobs.task
+        def load() -> None:
+            began.set()
+            gate.wait(20)
+
+        job = load.enqueue()
+        thread = threading.Thread(target=lambda: drain(jobs, beat="thread"))
+        thread.start()
+        try:
+            assert began.wait(20)
+            held = [jobs.store.database.engine.connect() for _ in range(3)]
+            with pytest.raises(StoreUnavailable), jobs.store.read() as conn, time_limit(conn, 20):
+                end_sessions(postgres_server, url)
+                conn.exec_driver_sql("SELECT 1")
+            for conn in held:
+                conn.close()
+        finally:
+            gate.set()
+            thread.join(20)
+        assert job.result(timeout=10) is None
+    assert [one.name for one in caplog.records if not one.name.startswith("jobtrail.")] == []
+    assert [one.getMessage() for one in caplog.records if one.exc_info] == []
+    said = Counter(one.getMessage() for one in caplog.records)
+    assert not said or max(said.values()) == 1, said
 
 
 def test_a_beat_and_a_listener_do_not_mind_the_limit_for_idle_sessions(new_database, postgres_server, caplog):

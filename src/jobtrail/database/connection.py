@@ -96,6 +96,7 @@ class Database:
         else:
             options["connect_args"] = dict(_POSTGRES_ARGUMENTS)
             options["pool_pre_ping"] = True
+            options["pool_reset_on_return"] = None  # `_leave_transaction` does, and does not log a lost connection
         try:
             engine = create_engine(self.url, **options)
         except (NoSuchModuleError, ModuleNotFoundError) as error:
@@ -105,6 +106,7 @@ class Database:
         else:
             event.listen(engine, "connect", self._start_session)
             event.listen(engine, "handle_error", self._leave_session)
+            event.listen(engine, "reset", _leave_transaction)
         return engine
 
     def _start_session(self, driver: Any, _record: object) -> None:
@@ -280,6 +282,14 @@ def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
             time.sleep(0.02)
         else:
             return
+
+
+def _leave_transaction(driver: Any, _record: object, _state: object) -> None:
+    """End what a connection left open before it goes back to the pool; one that is lost is found so when it is taken."""
+    try:
+        driver.rollback()
+    except Exception:
+        driver.close()
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -61,5 +61,8 @@ def _postgres(conn: Connection, seconds: float) -> Iterator[None]:
     try:
         conn.exec_driver_sql(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
         yield
-    finally:
-        conn.exec_driver_sql("ROLLBACK")
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error says what happened; the connection may be gone
+            conn.exec_driver_sql("ROLLBACK")
+        raise
+    conn.exec_driver_sql("ROLLBACK")
