@@ -6,7 +6,7 @@ ARGS ?=
 NO_CONSOLE_IS = false
 # One file is one process's, so that what it starts (a server, a browser, a child pool) is started once. More processes
 # than two cores: a third of the tests wait for other processes most of the time.
-TESTERS ?= 4
+TESTERS ?= 6
 SHARED = -n $(TESTERS) --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, whatever the environment says: the tests start hundreds of interpreters.
 unexport PYTHONDONTWRITEBYTECODE

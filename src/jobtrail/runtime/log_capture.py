@@ -151,6 +151,7 @@ def line_of(record: logging.LogRecord) -> str:
 
 
 _handler = JobLogHandler()
+_root, _logger = logging.getLogger(), logging.getLogger(JOB_LOGGER)
 _disabled: set[str] = set()  # loggers that the program had disabled before a job ran
 
 
@@ -160,7 +161,9 @@ def install() -> None:
     A body may configure `logging` anew, which removes handlers and disables loggers. Where nobody has configured it,
     INFO is let through.
     """
-    root, logger = logging.getLogger(), logging.getLogger(JOB_LOGGER)
+    root, logger = _root, _logger
+    if _handler in root.handlers and not logger.disabled and threading.Thread.start is _start:
+        return
     if logger.disabled:  # by `disable_existing_loggers`, which meets all loggers of the program
         for one in logging.Logger.manager.loggerDict.values():
             if isinstance(one, logging.Logger) and one.name not in _disabled:
