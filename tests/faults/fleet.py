@@ -81,6 +81,7 @@ class Fleet:
     folder: Path
     settings: dict[str, Any] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)
+    app: str = "works:jobs"
 
     def __post_init__(self) -> None:
         self.diary_path = self.folder / "diary"
@@ -104,7 +105,7 @@ class Fleet:
         log = self.folder / f"worker-{len(self.processes)}.log"
         with log.open("wb") as out:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "jobtrail", "--app", "works:jobs", "worker", *arguments],
+                [sys.executable, "-m", "jobtrail", "--app", self.app, "worker", *arguments],
                 env=self.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder,
             )  # fmt: skip
         process = Process(popen, log)

@@ -1,26 +1,31 @@
 """The whole form: ``make faults``. Measures, prints the tables, and with ``--write`` puts them into docs/operating.md.
 
-    python -m tests.faults.report [--short] [--only chaos kills time] [--write]
+    python -m tests.faults.report [--short] [--only campaign chaos time] [--seed N] [--seconds N] [--write]
+
+``--seed`` and ``--seconds`` are for the campaign, as the variables `JOBTRAIL_CAMPAIGN_SEED` and `JOBTRAIL_CAMPAIGN_SECONDS`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "support"), str(HERE.parent / "apps")]
+sys.path[:0] = [str(HERE.parent / name) for name in ("campaign", "faults", "support", "apps")]
 
+import campaign  # noqa: E402
 import chaos  # noqa: E402
+import invariants  # noqa: E402
 from fleet import fleet  # noqa: E402
 from services import fresh_database, start_postgres  # noqa: E402
-from test_random_kills import kill_at_random  # noqa: E402
 from test_time_to_recover import percentile, rounds  # noqa: E402
 
 if TYPE_CHECKING:
@@ -30,8 +35,6 @@ if TYPE_CHECKING:
     from services import Cluster
 
 PAGE = HERE.parents[1] / "docs" / "operating.md"
-TITLE = "## Recovery, measured"
-COMMAND = "make faults"
 Lines = list[str]
 
 
@@ -72,24 +75,34 @@ def chaos_table(server: Cluster, *, short: bool) -> Lines:
     return lines
 
 
-def kills_table(server: Cluster, *, short: bool) -> Lines:
-    """SIGKILL at random moments."""
-    kills, workers = (10, 2) if short else (100, 4)
+def campaign_table(server: Cluster, *, short: bool) -> Lines:
+    """Everything at once, at random; each database in a deployment of its own."""
+    plan = campaign.SHORT if short else replace(campaign.WHOLE, seconds=float(os.environ.get(campaign.SECONDS) or 600))
     lines = [
-        f"SIGKILL at random moments, {workers} workers, one at a time, two where two were busy at every fifth time (seldom); jobs of 20 items, half of them durable:",
+        (
+            f"{len(invariants.INVARIANTS)} statements over all tables, {plan.workers} workers of two versions,"
+            f" {plan.seconds:g} s of load, faults and pressed buttons:"
+        ),
         "",
-        "| database | kills | jobs | completed | given up | lost | bodies started beyond the record | ran again |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        (
+            "| database | seed | jobs | acknowledged | lost | doubled | wrongly failed | given up | acknowledged ≠ stored |"
+            " invariants broken |"
+        ),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, where in (("PostgreSQL", server), ("SQLite", None)):
-        with new_fleet(where) as one:
-            b, killed = kill_at_random(one, kills, workers)
-            lines.append(
-                f"| {name} | {killed} | {b.submitted} | {b.completed} | {b.given_up} | {b.lost} |"
-                f" {b.overstarted} | {b.restarted} |"
-            )
-            _say(lines[-1])
-    return lines
+    kinds: Lines = []
+    for kind in ("postgresql", "sqlite"):
+        with tempfile.TemporaryDirectory(prefix="jobtrail-campaign-") as folder:
+            r = campaign.run(kind, plan, campaign.chosen_seed(), Path(folder))
+        lines.append(
+            f"| {r.database} | {r.seed} | {r.jobs:,} | {r.acknowledged:,} | {r.count(invariants.LOST)} |"
+            f" {r.count(*invariants.DOUBLED)} | {r.count(invariants.WRONGLY_FAILED)} | {r.given_up} |"
+            f" {r.count(invariants.NOT_STORED)} | {len(r.broken)} |"
+        )
+        told = ", ".join(f"{number} × {name}" for name, number in r.faults.most_common())
+        kinds.append(f"- {r.database}: {told}")
+        _say(lines[-1])
+    return [*lines, "", *kinds]
 
 
 def time_table(server: Cluster, *, short: bool) -> Lines:
@@ -116,33 +129,23 @@ def time_table(server: Cluster, *, short: bool) -> Lines:
     return lines
 
 
-PARTS: dict[str, Callable[..., Lines]] = {"chaos": chaos_table, "kills": kills_table, "time": time_table}
+PARTS: dict[str, Callable[..., Lines]] = {"campaign": campaign_table, "chaos": chaos_table, "time": time_table}
 
 
 # -- the page ----------------------------------------------------------------------------------------
 
 
-def section(parts: list[Lines]) -> str:
-    """What stands on the page."""
+def write(name: str, lines: Lines, page: Path = PAGE) -> None:
+    """Replace what stands between the markers of a part; the rest of the page is somebody else's."""
     today = datetime.now(UTC).strftime("%-d %B %Y")
-    how = (
-        f"Measured on {today} with `{COMMAND}`: real processes, SIGKILL, and a separate PostgreSQL server. *Given up* jobs"
-        " ran alone in a worker that was killed, three times: they fail visibly. *Lost* jobs are neither completed nor given"
-        " up. A ratio above 1 means that a backlog was caught up; a p99 of 20 kills or fewer is the largest value. *Bodies"
-        " started beyond the record* compares starts with recorded runs, because a hand-back is a run but not an attempt."
-        " After a random kill, the items of at most the last 0.5 s are repeated (0.25 s, and the same for the write on a busy"
-        " machine), with `durable=True` at most one for each run; the tests check it."
-    )
-    return "\n".join([TITLE, "", how, *(line for part in parts for line in ["", *part])]) + "\n"
-
-
-def write(text: str, page: Path = PAGE) -> None:
-    """Replace the section, or append it; the rest of the page is somebody else's."""
-    before = page.read_text(encoding="utf-8") if page.exists() else "# Operating jobtrail\n"
-    head, found, tail = before.partition(TITLE)
-    rest = tail.partition("\n## ")
-    after = f"\n## {rest[2]}" if rest[1] else ""
-    page.write_text(f"{head.rstrip()}\n\n{text}{after}" if found else f"{before.rstrip()}\n\n{text}", encoding="utf-8")
+    begin, end = f"<!-- measured: {name} -->", f"<!-- end: {name} -->"
+    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    tail = rest.partition(end)[2]
+    if not tail:
+        message = f"{page} has no markers of {name}"
+        raise ValueError(message)
+    told = "\n".join([f"Measured on {today}. {lines[0]}", *lines[1:]])
+    page.write_text(f"{head}{begin}\n{told}\n{end}{tail}", encoding="utf-8")
 
 
 def _say(line: str) -> None:
@@ -154,14 +157,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
+    for name, value in ((campaign.SEED, given.seed), (campaign.SECONDS, given.seconds)):
+        if value is not None:
+            os.environ[name] = str(value)
     begun = time.monotonic()
     with start_postgres(max_connections="400") as server:
-        text = section([PARTS[name](server, short=given.short) for name in given.only])
-    print(f"\n{text}\nin {time.monotonic() - begun:.0f} s")
-    if given.write:
-        write(text)
+        for name in given.only:
+            lines = PARTS[name](server, short=given.short)
+            print("\n".join(["", *lines, ""]))
+            if given.write:
+                write(name, lines)
+    print(f"in {time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,8 +24,39 @@ def program() -> str | None:
     return shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
 
+@dataclass
+class Pooler:
+    """A pgbouncer on a free port of the loopback; it can be stopped and started again."""
+
+    program: str
+    folder: Path
+    address: str
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start and wait until it listens."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                _for_user([self.program, str(self.folder / "pgbouncer.ini")]), stdout=log, stderr=log, cwd=self.folder
+            )
+        _wait(self.process, urlsplit(self.address).port, self.folder / "log")
+
+    def stop(self) -> None:
+        """End it; its clients lose their connections."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(10)
+
+
 @contextlib.contextmanager
-def start_pgbouncer(server: str, *, mode: str = MODE, **settings: str) -> Iterator[str]:
+def start_pgbouncer(server: str, **settings: str) -> Iterator[str]:
+    """The address of `start_pooler`."""
+    with start_pooler(server, **settings) as one:
+        yield one.address
+
+
+@contextlib.contextmanager
+def start_pooler(server: str, *, mode: str = MODE, **settings: str) -> Iterator[Pooler]:
     """Start a pgbouncer for all databases of a server.
 
     Args:
@@ -33,7 +65,8 @@ def start_pgbouncer(server: str, *, mode: str = MODE, **settings: str) -> Iterat
         **settings: Further settings of pgbouncer.
 
     Returns:
-        The address of the server's database through pgbouncer. Without the program the test is skipped, or fails in CI.
+        The pgbouncer; its address is that of the server's database through it. Without the program the test is skipped, or
+        fails in CI.
     """
     where = program()
     if where is None:
@@ -52,16 +85,12 @@ def start_pgbouncer(server: str, *, mode: str = MODE, **settings: str) -> Iterat
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
             shutil.chown(folder / "pgbouncer.ini", "postgres", "postgres")
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                _for_user([where, str(folder / "pgbouncer.ini")]), stdout=log, stderr=log, cwd=folder
-            )
+        one = Pooler(where, folder, f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}")
         try:
-            _wait(process, port, folder / "log")
-            yield f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
+            one.start()
+            yield one
         finally:
-            process.terminate()
-            process.wait(10)
+            one.stop()
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -163,8 +163,10 @@ def _for_user(command: list[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def start_postgres(**settings: str) -> Iterator[Cluster]:
+def start_postgres(*, folder: Path | None = None, **settings: str) -> Iterator[Cluster]:
     """A private server for one test or session, with settings of its own; stopped and removed at the end.
+
+    Its files are made below ``folder``, by default in memory if there is room.
 
     Raises: Unavailable where PostgreSQL's programs are not installed.
     """
@@ -172,10 +174,10 @@ def start_postgres(**settings: str) -> Iterator[Cluster]:
     if where is None:
         message = "PostgreSQL's programs (initdb, postgres) are not installed"
         raise Unavailable(message)
-    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", dir=_memory(), ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="jobtrail-pg-", dir=folder or _memory(), ignore_cleanup_errors=True) as own:
         if os.geteuid() == 0:
-            shutil.chown(folder, "postgres", "postgres")
-        one = Cluster(Path(folder), free_port(), where, settings)
+            shutil.chown(own, "postgres", "postgres")
+        one = Cluster(Path(own), free_port(), where, settings)
         one.initialise()
         try:
             one.start()
