@@ -18,7 +18,7 @@ $(PIP) uv 2>/dev/null && $(BIN)/uv pip install --quiet --compile-bytecode --pyth
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install console console-types screenshots docs demo test test-long lint types house contract check mutants bench faults clean
+.PHONY: help install console console-types screenshots docs demo test test-long lint types house contract check mutants bench faults surroundings clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ bench: $(VENV)/.dev ## measure jobtrail alone, on both databases
 faults: $(VENV)/.dev ## kill workers and servers in every way, the whole form; writes the tables of docs/operating.md
 	$(BIN)/python -m pytest -q -m "long or not long" tests/faults
 	$(BIN)/python -m tests.faults.report --write $(ARGS)
+
+surroundings: $(VENV)/.dev ## try poolers and settings of PostgreSQL servers; writes the table of docs/operating.md
+	$(BIN)/python -m tests.surroundings.report --write $(ARGS)
 
 clean: ## remove what was made here
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from jobtrail.errors import SchemaMismatch
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
 
     from .connection import Database
@@ -21,6 +25,13 @@ if TYPE_CHECKING:
 VERSION_TABLE = "jobtrail_schema"
 HEAD = "0002"
 KNOWN = ("0001", "0002")
+SAID_AFTER = 5.0  # seconds that an upgrade waits without a word
+_BLOCKERS = text(
+    "SELECT pid, coalesce(nullif(application_name, ''), '?') AS application, coalesce(usename, '?') AS role, state,"
+    " coalesce(xact_start, backend_start) AS since, left(query, 100) AS query"
+    " FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(:pid))"
+)
+_log = logging.getLogger("jobtrail.store")
 ADVISORY_LOCK = 0x6A6F6274  # "jobt"
 # Alembic keeps its context in module globals, so one thread at a time.
 _one_at_a_time = threading.Lock()
@@ -70,7 +81,7 @@ def ensure(database: Database, *, automatic: bool | None = None) -> None:
 
 def upgrade(database: Database) -> bool:
     """Upgrade to the newest schema; another process that does it now is waited for. True when something was done."""
-    with _one_at_a_time, database.translated(), database.engine.connect() as conn:
+    with _one_at_a_time, database.translated(), database.engine.connect() as conn, _waiting_is_said(conn, database):
         _lock(conn, database)
         try:
             found = _state(conn)
@@ -97,6 +108,34 @@ def sql(database: Database) -> str:
     with _one_at_a_time:
         command.upgrade(config, f"{found.version or 'base'}:head", sql=True)
     return out.getvalue()
+
+
+@contextlib.contextmanager
+def _waiting_is_said(conn: Connection, database: Database) -> Iterator[None]:
+    """Log for whom an upgrade waits, once it has waited for `SAID_AFTER` seconds; PostgreSQL knows it."""
+    if database.is_sqlite:
+        yield
+        return
+    over = threading.Event()
+    pid = conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    conn.rollback()
+    thread = threading.Thread(target=_say_who_blocks, args=(database, pid, over), name="jobtrail-migrate", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _say_who_blocks(database: Database, pid: int, over: threading.Event) -> None:
+    said: set[int] = set()
+    while not over.wait(SAID_AFTER):
+        with contextlib.suppress(Exception), database.own_connection() as conn:
+            for row in conn.execute(_BLOCKERS, {"pid": pid}):
+                if row.pid not in said:
+                    said.add(row.pid)
+                    _log.warning("%s", Message("database.migrate-waits", **row._mapping))
 
 
 def _words(found: SchemaState) -> Message:

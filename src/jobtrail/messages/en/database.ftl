@@ -44,3 +44,4 @@ session-standby = the server is a standby, which takes no writes
 session-to-primary = name the primary in the address, or both servers and target_session_attrs=read-write
 locked-by-process = { $where } is locked by a write transaction of this process that has not ended; commit or close it first, or submit with using(connection=...) inside it
 locked-by-caller = { $where } is locked by a write transaction that this thread has begun itself, so waiting would not end; commit it first, or submit inside it with using(connection=...), which takes a SQLAlchemy Session or Connection
+migrate-waits = the upgrade of the schema waits for the session { $pid } of { $role } ({ $application }, { $state } since { $since }): { $query }

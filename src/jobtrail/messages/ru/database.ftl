@@ -44,3 +44,4 @@ session-standby = сервер — резервная реплика, запис
 session-to-primary = укажите в адресе основной сервер или оба сервера и target_session_attrs=read-write
 locked-by-process = { $where }: занято незаконченной транзакцией записи этого же процесса; сначала завершите её или подайте задание внутри неё через using(connection=...)
 locked-by-caller = { $where }: занято транзакцией записи, которую начал этот же поток, поэтому ждать бесполезно; сначала завершите её или подайте задание внутри неё через using(connection=...), который принимает Session или Connection из SQLAlchemy
+migrate-waits = обновление схемы ждёт сеанс { $pid } роли { $role } ({ $application }, { $state } с { $since }): { $query }
