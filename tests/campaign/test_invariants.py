@@ -58,7 +58,7 @@ BREAKS = {
     "the trail is a path through the table of moves": f"""UPDATE jobtrail_events SET name = 'forced'
         WHERE job_id = {FAILED} AND name = 'retry_planned'""",
     "the trail ends where the job is": f"""DELETE FROM jobtrail_events
-        WHERE id = (SELECT MAX(id) FROM jobtrail_events WHERE job_id = {FAILED})""",
+        WHERE id = (SELECT MAX(id) FROM jobtrail_events WHERE job_id = {FAILED} AND to_status IS NOT NULL)""",
     "a unit has one active job, which holds its lock": f"UPDATE jobtrail_jobs SET unit_lock = unit WHERE id = {OF_UNIT}",
     "a unit knows that it is done": f"""UPDATE jobtrail_units SET outcome = NULL
         WHERE unit = (SELECT unit FROM jobtrail_jobs WHERE id = {OF_UNIT})""",
