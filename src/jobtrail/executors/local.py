@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from .forks import call
+
 if TYPE_CHECKING:
     from .base import Over
 
@@ -40,7 +42,7 @@ class LocalExecutor:
 
         def work() -> None:
             try:
-                value = context.run(function, **arguments)
+                value = context.run(call, function, arguments)
             except BaseException as error:
                 outcome: tuple[Any, BaseException | None] = (None, error)
             else:

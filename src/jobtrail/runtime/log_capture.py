@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -214,3 +215,11 @@ def _carried(write: Callable[[str], None], function: Callable[..., Any]) -> Call
             current.reset(token)
 
     return carried
+
+
+def _after_fork_in_child() -> None:
+    current.set(None)  # the log is kept by the process that runs the job
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

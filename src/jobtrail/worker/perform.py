@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import input_files
 from jobtrail.errors import InputChanged, PermanentError
+from jobtrail.executors import forks
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Snooze
 from jobtrail.job.period import Period
@@ -171,7 +172,10 @@ async def body(run: Run) -> Any:
         if run.remote is not None:
             value = await run.remote.perform(run)
         else:
-            value = await (run.task.function(**arguments) if run.task.is_async else _in_thread(run, arguments))
+            if run.task.is_async:
+                value = await forks.awaited(run.task.function(**arguments))
+            else:
+                value = await _in_thread(run, arguments)
             refuse_unfinished(value, TASK_FUNCTION)
         if run.claim.file and not isinstance(value, Snooze):
             await asyncio.to_thread(_check_input, run)

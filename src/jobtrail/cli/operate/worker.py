@@ -16,6 +16,7 @@ import typer
 
 from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.executors.forks import own_signals
 from jobtrail.messages import Message, tr, use_language
 
 from . import systemd
@@ -156,6 +157,7 @@ def _signals(ask: Any) -> Any:
     try:
         for number in wanted:
             loop.add_signal_handler(number, ask)
+        own_signals(*wanted)
     except (NotImplementedError, RuntimeError):  # no such thing on Windows, or not in a thread
         wanted = []
     try:

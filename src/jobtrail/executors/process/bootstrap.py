@@ -9,6 +9,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.executors.forks import own_signals
+
 from .wire import Wire
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ def begin(connection: Connection, setup: WireMessage) -> None:
     """Prepare the signals, die with the parent, and call the entry of the setup."""
     signal.signal(signal.SIGINT, _ignored)  # a function, not SIG_IGN: what the body starts must not inherit it
     signal.signal(signal.SIGTERM, _ignored)
+    own_signals(signal.SIGINT, signal.SIGTERM)
     _die_with_parent(setup["parent"])
     module, _, name = setup["entry"].partition(":")
     getattr(import_module(module), name)(Wire(connection), setup)

@@ -10,3 +10,4 @@ unknown-signal = killed by signal { $number }
 worker-ended = its worker ended
 worker-failed = the worker could not go on with it
 did-not-leave = was asked to end and did not
+await-in-fork = a process that a body has forked cannot go on with the event loop of its parent: use a plain function, or multiprocessing

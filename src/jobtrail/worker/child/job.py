@@ -24,6 +24,7 @@ from jobtrail.errors import (
     StoreUnavailable,
     UnknownTask,
 )
+from jobtrail.executors import forks
 from jobtrail.executors.process.child_process import whole_mb
 from jobtrail.job.failure import describe, forget_frames
 from jobtrail.job.items import FailedItemsLimit
@@ -133,7 +134,7 @@ class RemoteJob:
         if task.is_async:
             return asyncio.run(self._perform_async(task.function, arguments))
         try:
-            return task.function(**arguments)
+            return forks.call(task.function, arguments)
         finally:
             self._clean_up()
 
@@ -153,7 +154,7 @@ class RemoteJob:
         if task is not None:
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
-            return await function(**arguments)
+            return await forks.awaited(function(**arguments))
         finally:
             self._cancel = None
             for cleanup in self._ctx._on_cleanup if self._ctx is not None else ():

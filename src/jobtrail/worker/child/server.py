@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import StopSignal, StoreError, StoreUnavailable
+from jobtrail.executors.forks import own_signals
 from jobtrail.job.failure import describe
 from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
@@ -54,6 +55,7 @@ class ChildServer:
     def serve(self) -> None:
         """Run jobs in the main thread until the worker closes the line."""
         signal.signal(signal.SIGTERM, self._on_term)
+        own_signals(signal.SIGTERM)
         threading.Thread(target=self._read, name="jobtrail-orders", daemon=True).start()
         log_capture.install()
         self.main_error = _prepare_main(self._setup["main"])

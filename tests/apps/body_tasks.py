@@ -1,0 +1,89 @@
+"""Tasks whose bodies act on their process: they fork, close descriptors, change directories. Each for both executors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import time
+
+from jobtrail import JobTrail
+
+app = JobTrail(os.environ.get("JOBTRAIL_URL", "sqlite:///never-opened.db"))
+log = logging.getLogger("body_tasks")
+FORK = multiprocessing.get_context("fork")
+
+
+def everywhere(function):
+    """Register a function as NAME-local and NAME-process."""
+    for executor in ("local", "process"):
+        name = f"{function.__name__}-{executor}"
+        globals()[name] = app.task(name=name, executor=executor)(function)
+    return function
+
+
+# -- processes that a body forks -----------------------------------------------------------------------
+
+
+@everywhere
+def terminates_a_child():
+    child = FORK.Process(target=time.sleep, args=(60,))
+    child.start()
+    child.terminate()
+    child.join(10)
+    code = child.exitcode
+    child.kill()
+    return code
+
+
+@everywhere
+def uses_a_pool():
+    with FORK.Pool(2) as pool:
+        return pool.map(abs, [-1, -2])
+
+
+def _status_of(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@everywhere
+def forks():
+    pid = os.fork()
+    if pid == 0:
+        log.info("said by the child")
+        return "CHILD"
+    log.info("said by the parent")
+    return _status_of(pid)
+
+
+@everywhere
+def forks_a_child_that_raises():
+    pid = os.fork()
+    if pid == 0:
+        raise ValueError("in the child")
+    return _status_of(pid)
+
+
+@everywhere
+def forks_a_child_that_exits():
+    pid = os.fork()
+    if pid == 0:
+        raise SystemExit(3)
+    return _status_of(pid)
+
+
+@everywhere
+async def forks_on_the_loop():
+    pid = os.fork()
+    if pid == 0:
+        return "CHILD"
+    await asyncio.sleep(0)
+    return _status_of(pid)
+
+
+@everywhere
+async def forks_and_awaits():
+    pid = os.fork()
+    await asyncio.sleep(0)
+    return "CHILD" if pid == 0 else _status_of(pid)

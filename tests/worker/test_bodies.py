@@ -1,0 +1,65 @@
+"""What bodies do to their process is not done to the worker: processes that they fork, descriptors, process-wide state."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import body_tasks
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+EXECUTORS = pytest.mark.parametrize("executor", ["local", "process"])
+
+
+@pytest.fixture
+def start(jobs):
+    """Submit a task of `body_tasks`."""
+    for task in body_tasks.app.tasks.all():
+        jobs.tasks.add(task)
+    return lambda name, **args: jobs.task_named(name).enqueue(**args)
+
+
+@pytest.fixture
+def burst(url, tmp_path):
+    """Run `jobtrail worker` until no job waits."""
+
+    def run(*, slots: int = 1) -> None:
+        command = [sys.executable, "-m", "jobtrail", "--app", "body_tasks:app", "worker", "--burst", "-c", str(slots)]
+        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {**os.environ, "JOBTRAIL_URL": url, "PYTHONPATH": paths}
+        with (tmp_path / "worker.log").open("wb") as out:
+            ended = subprocess.run(
+                command, env=environment, cwd=tmp_path, timeout=50, check=False,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            )  # fmt: skip
+        assert ended.returncode == 0, (tmp_path / "worker.log").read_text()
+
+    return run
+
+
+# -- processes that a body forks -----------------------------------------------------------------------
+
+ENDS = {
+    "terminates_a_child": -15,
+    "uses_a_pool": [1, 2],
+    "forks": 0,
+    "forks_a_child_that_raises": 1,
+    "forks_a_child_that_exits": 3,
+    "forks_on_the_loop": 0,
+    "forks_and_awaits": 1,
+}
+
+
+@EXECUTORS
+def test_a_process_that_a_body_forks_neither_stops_the_worker_nor_answers_for_it(start, burst, tmp_path, executor):
+    made = {name: start(f"{name}-{executor}") for name in ENDS}
+    burst()
+    assert {name: job.refresh().status for name, job in made.items()} == dict.fromkeys(ENDS, "completed")
+    assert {name: job.result(timeout=5) for name, job in made.items()} == ENDS
+    assert "said by the parent" in made["forks"].log()
+    assert "said by the child" not in made["forks"].log()
+    said = (tmp_path / "worker.log").read_text()
+    assert "ValueError: in the child" in said
+    assert "cannot go on with the event loop of its parent" in said
