@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import os
 import time
+from pathlib import Path
 
 from jobtrail import JobTrail
 
@@ -87,3 +89,23 @@ async def forks_and_awaits():
     pid = os.fork()
     await asyncio.sleep(0)
     return "CHILD" if pid == 0 else _status_of(pid)
+
+
+# -- descriptors ---------------------------------------------------------------------------------------
+
+_taken = []
+
+
+@everywhere
+def closes_low_numbers(folder: str):
+    """As ``open(5)`` does with an argument that is no path; other files get the numbers."""
+    for number in range(3, 60):
+        with contextlib.suppress(OSError):
+            os.close(number)
+    _taken.extend((Path(folder) / f"taken-{number}").open("wb") for number in range(60))
+    return os.getpid()
+
+
+@everywhere
+def process_id():
+    return os.getpid()

@@ -1,7 +1,9 @@
 """The SQLite file is deleted or replaced while it is in use: nothing is acknowledged that stands in no file."""
 
+import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +81,51 @@ def test_what_is_acknowledged_stands_in_the_file_that_replaced_it(app, path):
     replace(path)
     jobs = [load.enqueue(n=n) for n in range(20)]
     assert set(stored(path)) >= {job.id for job in jobs}
+
+
+# -- descriptors that other code closes ----------------------------------------------------------------
+
+on_linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of descriptors")
+
+
+def steal(path, ending, taker):
+    """Close the descriptors of the file, as `open(5)` in a body does; another file gets their numbers."""
+    wanted = os.stat(f"{path}{ending}")
+    found = [int(name) for name in os.listdir("/dev/fd")]
+    stolen = [one for one in found if Path(f"/proc/self/fd/{one}").exists() and os.path.samestat(os.fstat(one), wanted)]
+    assert stolen
+    for number in stolen:
+        os.dup2(taker, number)
+    return stolen
+
+
+@pytest.fixture
+def taker(tmp_path):
+    """A file of other code."""
+    with (tmp_path / "taker").open("wb") as file:
+        yield file.fileno()
+        assert (tmp_path / "taker").read_bytes() == b"", "nothing was written into it"
+
+
+@on_linux
+@pytest.mark.parametrize("ending", ["", "-wal"])
+def test_descriptors_that_other_code_closed_are_noticed_and_opened_again(app, path, taker, ending):
+    load = app.task_named("load")
+    first = load.enqueue(n=0)
+    assert [job.id for job in app.find()] == [first.id]
+    stolen = steal(path, ending, taker)
+    again = load.enqueue(n=1)
+    assert {job.id for job in app.find()} == {first.id, again.id}
+    app.store.writer.close()
+    app.store.database.engine.dispose()
+    assert stored(path) == [first.id, again.id]
+    assert all(os.path.samestat(os.fstat(one), os.fstat(taker)) for one in stolen), "the file of other code is open"
+
+
+@on_linux
+def test_a_write_whose_descriptor_was_closed_meanwhile_is_not_acknowledged(app, path, taker):
+    app.task_named("load").enqueue(n=0)
+    with pytest.raises(StoreUnavailable, match="closed a descriptor of it during a write"):
+        app.store.write(lambda conn: conn.exec_driver_sql("SELECT 1") and steal(path, "-wal", taker))
+    app.task_named("load").enqueue(n=1)
+    assert len(stored(path)) == 2

@@ -63,3 +63,18 @@ def test_a_process_that_a_body_forks_neither_stops_the_worker_nor_answers_for_it
     said = (tmp_path / "worker.log").read_text()
     assert "ValueError: in the child" in said
     assert "cannot go on with the event loop of its parent" in said
+
+
+# -- descriptors ---------------------------------------------------------------------------------------
+
+
+@EXECUTORS
+def test_a_body_that_closes_small_numbers_hits_nothing_of_the_worker(start, burst, tmp_path, executor):
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    first = start(f"closes_low_numbers-{executor}", folder=str(taken))
+    then = start(f"process_id-{executor}")
+    burst()
+    assert (first.refresh().status, then.refresh().status) == ("completed", "completed")
+    assert first.result(timeout=5) == then.result(timeout=5), "the same process went on"
+    assert {file.read_bytes() for file in taken.iterdir()} == {b""}, "nobody has written into other files"

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sqlite3
+import threading
 import time
 import weakref
 from dataclasses import replace
@@ -26,7 +27,7 @@ from .failures import BUSY, BUSY_HERE, failure_of, translated
 from .session import POOLER_ERRORS, has_ended, start_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import URL, Connection, Engine
 
@@ -47,6 +48,75 @@ _BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "
 _HOSTS = re.compile(r"^(postgres[^:]*://(?:[^/?]*@)?)([^/?@]+,[^/?@]+)(/[^?]*)?(?:\?(.*))?$")
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: list[SqliteConnection] = []  # never closed: their numbers are files of other code by now
+
+
+class Descriptors:
+    """The descriptors of one SQLite connection, with the device and the inode that each had when it was opened.
+
+    A body that closes a number which is not its own (``open(5)``) closes a file of SQLite. The next file that anybody opens
+    gets the number, and SQLite would write there.
+
+    Args:
+        path: The file.
+        others: The other connections of this process. The descriptor of the ``-shm`` file is common to all of them.
+    """
+
+    def __init__(self, path: str, others: Iterable[Descriptors]) -> None:
+        endings = {file: end for end in ("", "-wal", "-shm") if (file := _file_at(path + end)) is not None}
+        taken = {number for one in others for number, file in one.files.items() if endings.get(file) != "-shm"}
+        self.files: dict[int, tuple[int, int]] = {
+            number: file for number, file in _open_files() if file in endings and number not in taken
+        }
+
+    def are_ours(self) -> bool:
+        """Whether each number still is the file that it was."""
+        return all(_file_of(number) == file for number, file in self.files.items())
+
+    def are_intact(self) -> bool:
+        """Whether each number still is the file that it was, and the file has not been deleted."""
+        return all(_file_of(number, linked=True) == file for number, file in self.files.items())
+
+
+def _open_files() -> Iterator[tuple[int, tuple[int, int]]]:
+    """The open descriptors of this process; none where the system does not list them."""
+    try:
+        numbers = [int(name) for name in os.listdir("/dev/fd")]  # noqa: PTH208 - numbers, not paths
+    except (OSError, ValueError):
+        return
+    for number in numbers:
+        file = _file_of(number)
+        if file is not None:
+            yield number, file
+
+
+def _file_of(number: int, *, linked: bool = False) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(number)
+    except OSError:
+        return None
+    return None if linked and not found.st_nlink else (found.st_dev, found.st_ino)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - twice for each write: a Path costs ten times as much
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class SqliteConnection(sqlite3.Connection):
+    """A connection that knows its descriptors, and leaves them alone where they are files of other code by now."""
+
+    files: Descriptors | None = None
+
+    def close(self) -> None:
+        """Close the connection, or keep it as it is for ever."""
+        if self.files is not None and not self.files.are_ours():
+            _abandoned.append(self)
+        else:
+            super().close()
 
 
 class Database:
@@ -77,6 +147,8 @@ class Database:
         self._read_clock_at = float("-inf")
         self._path = (self.url.database or "") if self.is_sqlite else ""
         self._file: tuple[int, int] | None = None  # device and inode of the SQLite file that is in use
+        self._descriptors: weakref.WeakSet[Descriptors] = weakref.WeakSet()
+        self._lock = threading.Lock()
         _open.add(self)
 
     @property
@@ -92,7 +164,9 @@ class Database:
     def _make_engine(self) -> Engine:
         options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_size": READERS, "max_overflow": 10}
         if self.is_sqlite:
-            options["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
+            options["connect_args"] = {
+                "timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False, "factory": SqliteConnection,
+            }  # fmt: skip
         else:
             options["connect_args"] = dict(_POSTGRES_ARGUMENTS)
             options["pool_pre_ping"] = True
@@ -102,12 +176,18 @@ class Database:
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise InvalidOption(Message("database.no-driver")) from error
         if self.is_sqlite:
-            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "connect", self._prepare_sqlite)
         else:
             event.listen(engine, "connect", self._start_session)
             event.listen(engine, "handle_error", self._leave_session)
             event.listen(engine, "reset", _leave_transaction)
         return engine
+
+    def _prepare_sqlite(self, driver: SqliteConnection, _record: object) -> None:
+        _set_pragmas(driver)
+        with self._lock:
+            driver.files = Descriptors(self._path, self._descriptors)
+            self._descriptors.add(driver.files)
 
     def _start_session(self, driver: Any, _record: object) -> None:
         self.pooled, self.standby = start_session(driver, self.pooler)
@@ -130,20 +210,33 @@ class Database:
     def connect(self) -> Iterator[Connection]:
         """Open a connection for reading; a driver's error comes out as a `StoreError`."""
         self.check_file()
-        with self.translated(), self.engine.connect() as conn:
+        with self.translated(), self._intact_connection() as conn:
             yield conn
 
     def own_connection(self) -> Connection:
         """A connection that the pool does not count on: for the writer, and for beats, which must not queue for one."""
         self.check_file()
-        conn = self.engine.connect()
+        conn = self._intact_connection()
         conn.detach()
         self.check_file()  # it exists now, and is known from here on
         return conn
 
+    def _intact_connection(self) -> Connection:
+        while self.has_lost_file(conn := self.engine.connect()):
+            conn.detach()
+            conn.close()
+        return conn
+
     def has_ended(self, conn: Connection) -> bool:
-        """Tell whether the server has ended the session of an idle connection, by a restart or a time limit."""
-        return not self.is_sqlite and (conn.invalidated or has_ended(conn.connection.dbapi_connection))
+        """Tell whether an idle connection is of no use any more: the server has ended its session, or SQLite lost a file."""
+        if self.is_sqlite:
+            return self.has_lost_file(conn)
+        return conn.invalidated or has_ended(conn.connection.dbapi_connection)
+
+    def has_lost_file(self, conn: Connection) -> bool:
+        """Tell whether a descriptor of a SQLite connection was closed by other code, or a file of it was deleted."""
+        driver = None if conn.invalidated else conn.connection.dbapi_connection
+        return isinstance(driver, SqliteConnection) and driver.files is not None and not driver.files.are_intact()
 
     def check_file(self) -> None:
         """Compare the SQLite file at the path with the one in use; a write into a file that was deleted is lost.
@@ -153,14 +246,13 @@ class Database:
         """
         if not self._path:
             return
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 - twice for each write: a Path costs ten times as much
-        except OSError:
+        found = _file_at(self._path)
+        if found is None:
             if self._file is None:
                 return  # not made yet
             self.engine.dispose()
-            raise StoreUnavailable(Message("database.file-deleted", where=self.where)) from None
-        before, self._file = self._file, (found.st_dev, found.st_ino)
+            raise StoreUnavailable(Message("database.file-deleted", where=self.where))
+        before, self._file = self._file, found
         if before is not None and before != self._file:
             self.engine.dispose()
             raise StoreUnavailable(Message("database.file-replaced", where=self.where))
@@ -232,6 +324,7 @@ class Database:
 
     def forget_connections(self) -> None:
         """In a forked child: leave the parent's connections alone and begin anew."""
+        self._lock = threading.Lock()
         self.engine.dispose(close=False)
 
 
@@ -292,12 +385,13 @@ def _leave_transaction(driver: Any, _record: object, _state: object) -> None:
         driver.close()
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+def _set_pragmas(connection: sqlite3.Connection) -> None:
     cursor = connection.cursor()
     _switch_to_wal(cursor)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA temp_store = MEMORY")
+    cursor.execute("PRAGMA schema_version")  # reads, so that all files are open from here on
     cursor.close()
 
 

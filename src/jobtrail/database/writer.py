@@ -238,7 +238,7 @@ class Writer:
         conn = self._connection()
         if self._is_alone(group):
             answers = self._patiently(conn, group, partial(_run, conn, group))
-            self._check_file()
+            self._check_commit(conn)
             return answers
         self._patiently(conn, group, partial(conn.exec_driver_sql, self._begin()))
         try:
@@ -248,7 +248,7 @@ class Writer:
             raise
         self._committing = True
         conn.exec_driver_sql("COMMIT")
-        self._check_file()
+        self._check_commit(conn)
         return results
 
     def _patiently(self, conn: Connection, group: list[Request], work: Callable[[], T]) -> T:
@@ -275,12 +275,19 @@ class Writer:
             conn.exec_driver_sql(_FIRST_LOOK)
 
     def _check_file(self) -> None:
-        """Before a write, and after its commit before anybody is answered: it must stand in the file that others read."""
+        """Before a write, and after its commit: it must stand in the file that others read."""
         try:
             self.database.check_file()
         except StoreUnavailable:
             self._drop_connection()
             raise
+
+    def _check_commit(self, conn: Connection) -> None:
+        """After a commit and before anybody is answered."""
+        self._check_file()
+        if self.database.has_lost_file(conn):
+            self._drop_connection()
+            raise StoreUnavailable(Message("database.descriptor-lost", where=self.database.where))
 
     def _begin(self) -> str:
         """The beginning of a transaction; behind a pooler the limits of a session are set for each of them."""

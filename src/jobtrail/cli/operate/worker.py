@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.worker.worker import Worker
 
+RESERVED = 64  # descriptors below this are taken by an empty file, where the limit of open files allows that
 HAND_BACK_WITHIN = 5.0  # seconds, after the second signal
 FAILED = 1
 
@@ -48,6 +49,7 @@ def work(
     """Run jobs. SIGTERM or Ctrl-C lets running jobs end; a second one hands them back at once."""
     from jobtrail.worker.session import speed_up_switches
 
+    _reserve_low_numbers()
     named = _queues(queues, concurrency)
     jobs = session.open(tasks=True, creates=True)
     _log_to_terminal()
@@ -66,6 +68,17 @@ def work(
         if worker.bodies_live():
             _leave(code)  # a body that ignores its cancel would keep the process alive
     return code
+
+
+def _reserve_low_numbers() -> None:
+    """Keep descriptors of the worker away from the small numbers that a body may close by mistake (``open(5)``)."""
+    if not hasattr(os, "sysconf") or os.sysconf("SC_OPEN_MAX") < 4 * RESERVED:
+        return
+    number = 0
+    with contextlib.suppress(OSError):
+        while number < RESERVED:
+            number = os.open(os.devnull, os.O_RDONLY)
+        os.close(number)
 
 
 def _leave(code: int) -> NoReturn:

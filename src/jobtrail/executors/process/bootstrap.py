@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from .wire import WireMessage
 
+HIGH = 512  # the lowest number for the line to the worker
+
 
 def begin(connection: Connection, setup: WireMessage) -> None:
     """Prepare the signals, die with the parent, and call the entry of the setup."""
@@ -26,11 +28,22 @@ def begin(connection: Connection, setup: WireMessage) -> None:
     own_signals(signal.SIGINT, signal.SIGTERM)
     _die_with_parent(setup["parent"])
     module, _, name = setup["entry"].partition(":")
-    getattr(import_module(module), name)(Wire(connection), setup)
+    getattr(import_module(module), name)(Wire(_out_of_reach(connection)), setup)
 
 
 def _ignored(_number: int, _frame: Any) -> None:
     """The worker acts on signals and tells its children."""
+
+
+def _out_of_reach(connection: Connection) -> Connection:
+    """The line under a high number, which a body does not close by mistake (``open(5)``)."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl
+
+        number = fcntl.fcntl(connection.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH)
+        connection.close()
+        return type(connection)(number)
+    return connection
 
 
 def _die_with_parent(parent: int) -> None:

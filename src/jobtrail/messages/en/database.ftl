@@ -15,6 +15,7 @@ server = PostgreSQL at { $host }:{ $port }/{ $name }
 local-server = PostgreSQL at the local socket:{ $port }/{ $name }
 file-deleted = { $where } was deleted while it was in use; put it back, or stop the program and start it again
 file-replaced = { $where } was replaced by another file while it was in use
+descriptor-lost = { $where }: other code of this program closed a descriptor of it during a write, which may be lost; it is opened again
 is-folder = { $path } is a folder; name a file for the database
 bad-url = '{ $url }' is not a database address; use sqlite:///jobs.db or postgresql://user@host/name
 other-kind = jobtrail keeps its jobs in SQLite or PostgreSQL, not in '{ $kind }'

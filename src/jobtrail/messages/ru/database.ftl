@@ -15,6 +15,7 @@ server = PostgreSQL на { $host }:{ $port }/{ $name }
 local-server = PostgreSQL на локальном сокете:{ $port }/{ $name }
 file-deleted = { $where } удалён во время работы; верните его или перезапустите программу
 file-replaced = { $where } во время работы заменён другим
+descriptor-lost = { $where }: другой код программы закрыл его дескриптор во время записи, запись могла пропасть; файл открывается снова
 is-folder = { $path } — папка; для базы нужен файл
 bad-url = '{ $url }' не адрес базы; нужно sqlite:///jobs.db или postgresql://user@host/name
 other-kind = jobtrail хранит задания в SQLite или PostgreSQL, а не в '{ $kind }'
