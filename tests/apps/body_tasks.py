@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import decimal
+import locale
 import logging
 import multiprocessing
 import os
+import signal
+import threading
 import time
+from contextvars import ContextVar
 from pathlib import Path
 
 from jobtrail import JobTrail
@@ -109,3 +114,67 @@ def closes_low_numbers(folder: str):
 @everywhere
 def process_id():
     return os.getpid()
+
+
+# -- state of the process ------------------------------------------------------------------------------
+
+_variable: ContextVar[str] = ContextVar("variable", default="none")
+decimal.getcontext()  # one object, which the contexts of all bodies would share
+
+
+@everywhere
+def looks_at_its_process():
+    return {
+        "directory": os.getcwd(),
+        "environment": [os.environ.get("LEFT"), os.environ.get("PATH")],
+        "locale": locale.setlocale(locale.LC_ALL),
+        "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        "precision": decimal.getcontext().prec,
+        "variable": _variable.get(),
+        "ignores SIGTERM": signal.getsignal(signal.SIGTERM) == signal.SIG_IGN,
+        "timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "pid": os.getpid(),
+    }
+
+
+@everywhere
+def umask():
+    before = os.umask(0)
+    os.umask(before)
+    return before
+
+
+def _change():
+    os.chdir("/")
+    os.environ["LEFT"] = "1"
+    os.environ["PATH"] = "elsewhere"
+    locale.setlocale(locale.LC_NUMERIC, "C.UTF-8")
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    decimal.getcontext().prec = 3
+    _variable.set("left")
+
+
+@everywhere
+def changes_its_process():
+    _change()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 3600)
+        os.umask(0o077)
+
+
+@everywhere
+async def changes_its_process_on_the_loop():
+    _change()
+
+
+@app.task()
+def changes_beside(folder: str, me: str, other: str):
+    """Change the directory while the other body runs."""
+    (Path(folder) / me).touch()
+    end = time.monotonic() + 20
+    while not (Path(folder) / other).exists():
+        if time.monotonic() > end:
+            raise TimeoutError(other)
+        time.sleep(0.01)
+    os.chdir("/")

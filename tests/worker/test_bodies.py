@@ -8,6 +8,7 @@ import sys
 
 import body_tasks
 import pytest
+import slow_import_tasks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 EXECUTORS = pytest.mark.parametrize("executor", ["local", "process"])
@@ -16,7 +17,7 @@ EXECUTORS = pytest.mark.parametrize("executor", ["local", "process"])
 @pytest.fixture
 def start(jobs):
     """Submit a task of `body_tasks`."""
-    for task in body_tasks.app.tasks.all():
+    for task in (*body_tasks.app.tasks.all(), *slow_import_tasks.app.tasks.all()):
         jobs.tasks.add(task)
     return lambda name, **args: jobs.task_named(name).enqueue(**args)
 
@@ -25,10 +26,10 @@ def start(jobs):
 def burst(url, tmp_path):
     """Run `jobtrail worker` until no job waits."""
 
-    def run(*, slots: int = 1) -> None:
-        command = [sys.executable, "-m", "jobtrail", "--app", "body_tasks:app", "worker", "--burst", "-c", str(slots)]
+    def run(*, slots: int = 1, app: str = "body_tasks:app") -> None:
+        command = [sys.executable, "-m", "jobtrail", "--app", app, "--database", url, "worker", "--burst", "-c", str(slots)]
         paths = os.pathsep.join(path for path in sys.path if path)
-        environment = {**os.environ, "JOBTRAIL_URL": url, "PYTHONPATH": paths}
+        environment = {**os.environ, "PYTHONPATH": paths}
         with (tmp_path / "worker.log").open("wb") as out:
             ended = subprocess.run(
                 command, env=environment, cwd=tmp_path, timeout=50, check=False,
@@ -78,3 +79,39 @@ def test_a_body_that_closes_small_numbers_hits_nothing_of_the_worker(start, burs
     assert (first.refresh().status, then.refresh().status) == ("completed", "completed")
     assert first.result(timeout=5) == then.result(timeout=5), "the same process went on"
     assert {file.read_bytes() for file in taken.iterdir()} == {b""}, "nobody has written into other files"
+
+
+# -- state of the process ------------------------------------------------------------------------------
+
+
+@EXECUTORS
+@pytest.mark.parametrize("place", ["", "_on_the_loop"])
+def test_what_a_body_changes_of_its_process_is_set_back_for_the_next(start, burst, executor, place):
+    before = start(f"looks_at_its_process-{executor}")
+    changes = start(f"changes_its_process{place}-{executor}")
+    after = start(f"looks_at_its_process-{executor}")
+    burst()
+    assert changes.refresh().status == "completed"
+    assert changes.note is None, "no other body ran beside it"
+    assert after.result(timeout=5) == before.result(timeout=5)
+
+
+def test_a_child_process_sets_back_the_umask(start, burst):
+    before, _, after = (start(f"{name}-process") for name in ("umask", "changes_its_process", "umask"))
+    burst()
+    assert after.result(timeout=5) == before.result(timeout=5)
+
+
+def test_a_change_that_other_bodies_may_have_met_is_noted(start, burst, tmp_path):
+    both = [start("changes_beside", folder=str(tmp_path), me=me, other=other) for me, other in ("ab", "ba")]
+    after = start("looks_at_its_process-local")
+    burst(slots=2)
+    notes = [job.refresh().note or "" for job in both]
+    assert any("the working directory of the process changed while several bodies ran in it" in one for one in notes), notes
+    assert after.result(timeout=5)["directory"] == str(tmp_path)
+
+
+def test_a_time_limit_counts_from_the_start_of_the_body_not_of_its_process(start, burst):
+    job = start("quick")
+    burst(app="slow_import_tasks:app")
+    assert (job.refresh().status, job.result(timeout=5)) == ("completed", "done")

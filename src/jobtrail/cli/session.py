@@ -197,4 +197,4 @@ def _check_there(jobs: JobTrail) -> None:
 
     path = jobs.store.database.path
     if path is not None and not str(path).startswith("file:") and not path.exists():
-        raise NotFound(Message("cli.no-database-file", path=path))
+        raise NotFound(Message("cli.no-database-file", path=jobs.store.database.url.database))

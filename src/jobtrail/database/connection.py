@@ -141,11 +141,11 @@ class Database:
         self.dialect = dialect_of(self.url.get_backend_name())
         self.pooled: bool | None = False if self.is_sqlite else self.pooler
         self.standby = False
+        self._path = _absolute(self.url.database or "") if self.is_sqlite else ""
         self.engine = self._make_engine()
         self.measured = DatabaseClock()
         self.clock = clock or self.measured
         self._read_clock_at = float("-inf")
-        self._path = (self.url.database or "") if self.is_sqlite else ""
         self._file: tuple[int, int] | None = None  # device and inode of the SQLite file that is in use
         self._descriptors: weakref.WeakSet[Descriptors] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -158,8 +158,8 @@ class Database:
 
     @property
     def path(self) -> Path | None:
-        """The file of a SQLite database."""
-        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+        """The file of a SQLite database, absolute."""
+        return Path(self._path) if self._path else None
 
     def _make_engine(self) -> Engine:
         options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_size": READERS, "max_overflow": 10}
@@ -172,7 +172,7 @@ class Database:
             options["pool_pre_ping"] = True
             options["pool_reset_on_return"] = None  # `_leave_transaction` does, and does not log a lost connection
         try:
-            engine = create_engine(self.url, **options)
+            engine = create_engine(self.url.set(database=self._path) if self._path else self.url, **options)
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise InvalidOption(Message("database.no-driver")) from error
         if self.is_sqlite:
@@ -289,7 +289,7 @@ class Database:
     def where(self) -> Message:
         """This database in words, without its password."""
         if self.is_sqlite:
-            return Message("database.file", path=self.path)
+            return Message("database.file", path=self.url.database)
         host, port, name = self.url.host, str(self.url.port or 5432), self.url.database
         several = self.url.query.get("host")
         if several:
@@ -301,7 +301,7 @@ class Database:
 
     def _folder(self, failure: DriverFailure) -> StoreUnavailable | None:
         if failure.code == "SQLITE_CANTOPEN" and self.path is not None and self.path.is_dir():
-            return StoreUnavailable(Message("database.is-folder", path=self.path))
+            return StoreUnavailable(Message("database.is-folder", path=self.url.database))
         return None
 
     def sync_clock(self, conn: Connection, *, every: float = 30.0) -> None:
@@ -326,6 +326,11 @@ class Database:
         """In a forked child: leave the parent's connections alone and begin anew."""
         self._lock = threading.Lock()
         self.engine.dispose(close=False)
+
+
+def _absolute(path: str) -> str:
+    """A body may change the working directory."""
+    return path if path.startswith("file:") else os.path.abspath(path)  # noqa: PTH100 - a text, as SQLite takes it
 
 
 def normalise(url: str) -> URL:

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from .forks import call
+from .process_state import block_signals, blocked_signals
 
 if TYPE_CHECKING:
     from .base import Over
@@ -67,11 +68,13 @@ class LocalExecutor:
             threading.Thread(target=self._serve, name="jobtrail-body", daemon=True).start()
 
     def _serve(self) -> None:
+        blocked = blocked_signals()
         while True:
             work = self._queue.get()
             if work is None:
                 return
             work()
+            block_signals(blocked)
             del work  # it holds the body's arguments and result, and the next one may be long in coming
             with self._lock:
                 self._idle += 1

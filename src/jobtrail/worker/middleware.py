@@ -11,6 +11,7 @@ A middleware declares the task options that it reads, ``limited.options = ("tena
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -31,6 +32,7 @@ Middleware = Callable[["Run", CallNext], Awaitable[Any]]
 """A function ``async def middleware(run, call_next)`` around the call of a task function."""
 
 _log = logging.getLogger("jobtrail.run")
+CHILD_BEGINS_WITHIN = 60.0  # seconds, beside its own limit, for a child process to start and to import the task
 
 
 def declared_options(middlewares: Iterable[Middleware]) -> set[str]:
@@ -113,15 +115,51 @@ async def retry_middleware(run: Run, call_next: CallNext) -> Any:
 
 
 async def timeout_middleware(run: Run, call_next: CallNext) -> Any:
-    """Keep the deadline in the job's row, and ask a body that is over its time limit to stop; both count from its start."""
-    run.recorder.watch(timeout=run.timeout, stall=run.task.stall_timeout)
-    if run.timeout is None:
-        return await call_next(run)
-    handle = asyncio.get_running_loop().call_later(run.timeout, run.request_stop, StopCause.TIMEOUT)
+    """Keep the deadline in the job's row, and ask a body that is over its time limit to stop; both count from its start.
+
+    In a child process they count anew when it has imported the task. A child that never gets there is stopped too.
+    """
+    limits = run.limits = _LimitsOf(run)
+    limits.begin()
     try:
         return await call_next(run)
     finally:
-        handle.cancel()
+        limits.end()
+
+
+class _LimitsOf:
+    """The time limits of one run, from the start of its body."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        run = self._run
+        if run.body_ended:
+            return
+        run.limits_count = True
+        run.recorder.sign()
+        self._count(run.timeout, run.task.stall_timeout)
+
+    def await_child(self) -> None:
+        self._run.limits_count = False
+        self._count(CHILD_BEGINS_WITHIN + (self._run.timeout or self._run.task.stall_timeout or 0.0), None)
+
+    def _count(self, timeout: float | None, stall: float | None) -> None:
+        self.end()
+        self._run.recorder.watch(timeout=timeout, stall=stall)
+        if timeout is not None:
+            self._timer = self._loop.call_later(timeout, self._run.request_stop, StopCause.TIMEOUT)
+
+    def child_begins(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self.begin)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def outermost() -> list[Middleware]:

@@ -60,6 +60,8 @@ class ChildBodies:
         if run.stop.cause is not None:
             run.stop.noticed = True
             raise StopSignal(run.stop.cause)
+        if run.limits is not None:
+            run.limits.await_child()
         conversation = RunConversation(run, self.steps, self.settings)
         run.call = self.processes.start(conversation)
         try:
@@ -95,6 +97,10 @@ class RunConversation:
     def on_message(self, message: WireMessage) -> WireMessage | None:
         """Take over records; answer questions about steps."""
         self._run.recorder.sign()
+        if message["kind"] == "begun":
+            if self._run.limits is not None:
+                self._run.limits.child_begins()
+            return None
         if message["kind"] == "records":
             self._record(message)
             return None
@@ -141,6 +147,7 @@ def _order(run: Run, settings: Settings) -> WireMessage:
         "tried_again": sorted(run.recorder._tried_again),
         "retry": run.policy.to_json(),
         "max_failed_items": str(limit) if (limit := run.task.max_failed_items) is not None else None,
+        "limited": run.limits is not None,
         "memory": run.task.memory_limit,
         "result_limit": settings.result_limit,
         "error_limit": settings.error_limit,

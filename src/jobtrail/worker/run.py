@@ -87,6 +87,16 @@ class RemoteBodies(Protocol):
         """Ask the body to stop, at last by force."""
 
 
+class BodyLimits(Protocol):
+    """The time limits of a body in a child process."""
+
+    def await_child(self) -> None:
+        """A child is asked to run the body; until it begins, only a child that never does is stopped."""
+
+    def child_begins(self) -> None:
+        """The body begins; called in a thread of the pool."""
+
+
 @dataclass(slots=True)
 class BodyThread:
     """A body in a thread of this process: it has ended when the thread has, whoever still waits for it."""
@@ -125,6 +135,8 @@ class Run:
     input_look: tuple[int, int, int] | None = None  # of the input file, before the body
     next_call: Awaitable[Any] | None = None  # what the last call_next(run) returned, to be awaited
     body_begun: bool = False
+    limits: BodyLimits | None = None
+    limits_count: bool = False  # the time limits count from now on
     body_ended: bool = False
     body_value: Any = None
     body_error: BaseException | None = None

@@ -217,7 +217,7 @@ class Worker:
     @staticmethod
     def _stop_where_stuck(run: Run) -> None:
         limit = run.task.stall_timeout
-        if limit is not None and run.stop.cause is None and run.silent_for() > limit:
+        if limit is not None and run.limits_count and run.stop.cause is None and run.silent_for() > limit:
             run.request_stop(StopCause.STALL)
 
     async def _wait(self) -> None:

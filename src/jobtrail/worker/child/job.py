@@ -24,7 +24,7 @@ from jobtrail.errors import (
     StoreUnavailable,
     UnknownTask,
 )
-from jobtrail.executors import forks
+from jobtrail.executors import forks, process_state
 from jobtrail.executors.process.child_process import whole_mb
 from jobtrail.job.failure import describe, forget_frames
 from jobtrail.job.items import FailedItemsLimit
@@ -119,7 +119,10 @@ class RemoteJob:
             if bound.task.signature.context is not None:
                 self._ctx = self._context(bound)
                 arguments[bound.task.signature.context] = self._ctx
-            with self._around(bound):
+            with self._around(bound), process_state.kept():
+                process_state.own_decimal_context()
+                if self._order["limited"]:
+                    self._child.wire.send({"kind": "begun", "no": self.no})
                 self.in_body = True
                 value = self._call(bound.task, arguments)
                 refuse_unfinished(value, TASK_FUNCTION)

@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+from contextvars import copy_context
 from dataclasses import asdict
 from importlib import import_module
 from queue import SimpleQueue
@@ -78,7 +79,7 @@ class ChildServer:
             if self._stopped is not None and self._stopped[0] == order["no"]:
                 job.stop.cause = self._stopped[1]
         try:
-            end = job.run()
+            end = copy_context().run(job.run)
         finally:
             with self._lock:
                 self._job = None

@@ -1,0 +1,159 @@
+"""What a body may change of its process, set back at its end, so that no job finds what another has left.
+
+A child process runs one body at a time: all of it is set back after each. In the worker's own process several bodies run
+at once, in threads and on the loop; they share one state, which is that of before the first of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import locale
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+def _directory() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - a Path costs ten times as much, and this is called twice for each job
+    except OSError:
+        return None  # it was removed
+
+
+def _environment() -> dict[Any, Any]:
+    return dict(os.environ._data)  # type: ignore[attr-defined] # decoding it costs ten times as much
+
+
+def _set_environment(before: Mapping[Any, Any]) -> None:
+    now, decode = _environment(), os.environ.decodekey
+    for key in now.keys() - before.keys():
+        del os.environ[decode(key)]
+    for key in before.keys() - {key for key, value in now.items() if before.get(key) == value}:
+        os.environ[decode(key)] = os.environ.decodevalue(before[key])
+
+
+def _locale() -> str:
+    return locale.setlocale(locale.LC_ALL)
+
+
+def _set_locale(before: str) -> None:
+    locale.setlocale(locale.LC_ALL, before)
+
+
+def _umask() -> int | None:
+    """The umask as the system tells it; changing it to learn it would hold for the files of all threads meanwhile."""
+    try:
+        status = Path("/proc/self/status").read_bytes()
+        return int(status.partition(b"Umask:")[2].split(None, 1)[0], 8)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def blocked_signals() -> set[Any] | None:
+    """The signals that are blocked in this thread; None where the system has no such thing."""
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ()) if hasattr(signal, "pthread_sigmask") else None
+
+
+def block_signals(before: set[Any] | None) -> None:
+    """Block these signals in this thread, and no others."""
+    if before is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _handlers() -> dict[int, Any]:
+    return {number: signal.getsignal(number) for number in signal.valid_signals()}
+
+
+def _set_handlers(before: Mapping[int, Any]) -> None:
+    for number, handler in before.items():
+        if handler is not None and signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
+def _timer() -> tuple[float, float] | None:
+    return signal.getitimer(signal.ITIMER_REAL) if hasattr(signal, "getitimer") else None
+
+
+def _stop_timer(_before: object) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+Aspects = dict[str, tuple["Callable[[], Any]", "Callable[[Any], Any]"]]
+_SHARED: Aspects = {
+    "directory": (_directory, os.chdir),
+    "environment": (_environment, _set_environment),
+    "locale": (_locale, _set_locale),
+    "signals": (blocked_signals, block_signals),
+}
+# Reading them costs more than the rest together, or only the main thread may set them.
+_OWN: Aspects = {"umask": (_umask, os.umask), "handlers": (_handlers, _set_handlers), "timer": (_timer, _stop_timer)}
+
+
+class ProcessState:
+    """The state of the process, and of the calling thread, at a moment."""
+
+    def __init__(self, aspects: Aspects = _SHARED) -> None:
+        self._aspects = aspects
+        self._before = {name: read() for name, (read, _) in aspects.items()}
+
+    def restore(self) -> list[str]:
+        """Set back what has changed since; returns what that was."""
+        changed = []
+        for name, (read, write) in self._aspects.items():
+            before = self._before[name]
+            if before is not None and read() != before:
+                changed.append(name)
+                with contextlib.suppress(OSError, ValueError, locale.Error):
+                    write(before)
+        return changed
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Set back what the block changes of a process that runs nothing else; in its main thread."""
+    state = ProcessState(_SHARED | _OWN)
+    try:
+        yield
+    finally:
+        state.restore()
+
+
+class SharedState:
+    """The state of a process while several bodies may run in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._several = False
+        self._before = ProcessState({})
+
+    def enter(self) -> None:
+        """A body begins."""
+        with self._lock:
+            if self._running == 0:
+                self._before, self._several = ProcessState(), False
+            self._running += 1
+            self._several = self._several or self._running > 1
+
+    def leave(self) -> list[str]:
+        """A body has ended: set back what was changed. Returns what that was if other bodies ran meanwhile, which it hits."""
+        with self._lock:
+            self._running -= 1
+            changed = self._before.restore()
+            return changed if self._several else []
+
+
+of_this_process = SharedState()
+
+
+def own_decimal_context() -> None:
+    """Give the current context variables a decimal context of their own: it is one object, which a copy would share."""
+    decimal = sys.modules.get("decimal")
+    if decimal is not None:
+        decimal.setcontext(decimal.getcontext().copy())
