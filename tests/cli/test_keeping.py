@@ -113,6 +113,7 @@ def test_doctor_says_what_a_worker_says_of_itself(jt: Command, url: str) -> None
         "late": ["beat"],
         "slots_lost": {"lost": 4, "of": 4, "by": ["a", "b", "c", "d"]},
         "loop_blocked_since": now.timestamp() - 90,
+        "process_stopped_since": now.timestamp() - 90,
         "by": ["e"],
         "store_away": {"since": (now - timedelta(seconds=100)).isoformat(), "until": now.isoformat(), "why": "gone"},
     }
@@ -128,6 +129,7 @@ def test_doctor_says_what_a_worker_says_of_itself(jt: Command, url: str) -> None
         ("beat", "wrong", "its beat has not completed a pass for long"),
         ("slots", "wrong", "4 of 4 slots are lost to bodies that do not stop: a, b, c, d"),
         ("loop", "note", "its event loop has been blocked for 1:3"),
+        ("process", "wrong", "its process has been stopped (SIGSTOP, Ctrl-Z) for 1:3"),
         ("store", "note", "it was without the database for 1:40 until"),
     ):
         assert findings[name]["state"] == state

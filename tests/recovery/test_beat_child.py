@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
 from json import loads
+from pathlib import Path
 
 import pytest
 from making import Maker
@@ -15,6 +18,7 @@ from trails import until
 from jobtrail.database.beats import connection_for
 from jobtrail.database.tables import workers as table
 from jobtrail.database.wakeup import DEAD
+from jobtrail.recovery.beat_child import BeatChild
 from jobtrail.store import workers
 
 HEAVY = ("sqlalchemy", "pydantic", "alembic", "jobtrail.store", "jobtrail.commands", "logging", "asyncio")
@@ -90,6 +94,30 @@ def test_a_removed_file_does_not_come_back(sqlite_url, tmp_path):
     with pytest.raises(Exception, match="unable to open"):
         child.beat("w")
     assert not (tmp_path / "gone.db").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not say what is stopped")
+def test_a_stopped_parent_is_noted_at_the_next_beat_and_taken_back(jobs, worker):
+    database = jobs.store.database
+    place = {"path": str(database.path)} if database.path else {"arguments": database.driver_arguments()}
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
+        try:
+            beat = BeatChild({**place, "worker": worker, "interval": 0.0, "parent": parent.pid})
+            beat._beat_if_due()
+            assert row_of(jobs, worker).detail is None
+            parent.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, parent.pid, os.WSTOPPED)
+            beat._beat_if_due()
+            told = loads(row_of(jobs, worker).detail)
+            assert told.keys() == {"process_stopped_since", "by"}
+            assert abs(told["process_stopped_since"] - jobs.store.now().timestamp()) < 5
+            parent.send_signal(signal.SIGCONT)
+            os.waitid(os.P_PID, parent.pid, os.WCONTINUED)
+            beat.detail.hear([], {})
+            beat._beat_if_due()
+            assert row_of(jobs, worker).detail is None
+        finally:
+            parent.kill()
 
 
 def test_it_loads_next_to_nothing():

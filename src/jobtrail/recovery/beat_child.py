@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.beats import connection_for
 
-from .worker_detail import WorkerDetail
+from .worker_detail import WorkerDetail, blocked_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,22 +118,26 @@ class BeatChild:
             return
         self.beat_at = now
         self.store.beat(self.worker)
+        self.detail.process_stopped = _is_stopped(self.parent)
         self.detail.write(self.store, self.worker)
-        over = self._over_its_time(now) if self.end_blocked and self.detail.blocked else None
+        blocked = now - self.detail.heard_at > blocked_after(self.interval)
+        over = self._over_its_time(now) if self.end_blocked and blocked else None
         if over is not None:
             self._end_parent(over, now - self.detail.heard_at)
 
     def _over_its_time(self, now: float) -> str | None:
-        """A job whose deadline passed while the loop was blocked, so that the worker could not stop it itself."""
+        """A job whose deadline passed while the loop was blocked or the process stopped: the worker could not stop it itself."""
         at = self.store.now()
         since, late = at - (now - self.detail.heard_at), at - MARGIN
         return next((job for job, end in self.store.deadlines(self.worker) if since <= end <= late), None)
 
     def _end_parent(self, job: str, seconds: float) -> None:
         """Kill the parent; its death is then noticed as any other."""
-        what = _stored("recovery.loop-blocked", seconds=f"{seconds:.0f}", job=job)
+        code = "recovery.process-stopped" if self.detail.process_stopped else "recovery.loop-blocked"
+        what = _stored(code, seconds=f"{seconds:.0f}", job=job)
         self.how = _stored("recovery.process-ended", pid=str(self.parent), what=what)
-        sys.stderr.write(f"worker {self.worker} is ended: its event loop was blocked for {seconds:.0f} s, job {job}\n")
+        which = "process was stopped" if self.detail.process_stopped else "event loop was blocked"
+        sys.stderr.write(f"worker {self.worker} is ended: its {which} for {seconds:.0f} s, job {job}\n")
         with contextlib.suppress(OSError):
             if self._pidfd is not None:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
@@ -153,6 +157,13 @@ class BeatChild:
                 time.sleep(0.5)
             else:
                 return
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process is stopped (SIGSTOP, Ctrl-Z); False where the system does not say."""
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        return file.read().rpartition(b")")[2].split()[0] == b"T"
+    return False
 
 
 def _pidfd(pid: int) -> int | None:

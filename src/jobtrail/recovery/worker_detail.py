@@ -34,7 +34,7 @@ class DetailStore(Protocol):
 
 
 class WorkerDetail:
-    """The health of one worker, as its event loop reports it, and whether that loop is blocked.
+    """The health of one worker, as its event loop reports it, and whether that loop is blocked or its process stopped.
 
     Args:
         interval: seconds between two beats.
@@ -47,6 +47,7 @@ class WorkerDetail:
         self.running: list[str] = []
         self.reported: dict[str, Any] = {}
         self.blocked: dict[str, Any] = {}
+        self.process_stopped = False  # by SIGSTOP or Ctrl-Z, as the beat child sees it
         self._failing: dict[str, str] = {}
 
     def fails(self, part: str, reason: str) -> None:
@@ -74,8 +75,13 @@ class WorkerDetail:
             self._written = detail
 
     def _look(self, store: DetailStore, worker: str, silent: float) -> None:
-        if silent <= self._blocked_after:
+        if self.process_stopped:
+            why = "process_stopped_since"
+        elif silent > self._blocked_after:
+            why = "loop_blocked_since"
+        else:
             self.blocked = {}
-        elif not self.blocked:
+            return
+        if why not in self.blocked:
             # From the store: the worker's last report does not name a body that blocks at once.
-            self.blocked = {"loop_blocked_since": store.now() - silent, "by": store.jobs_held(worker)[:5] or self.running}
+            self.blocked = {why: store.now() - silent, "by": store.jobs_held(worker)[:5] or self.running}

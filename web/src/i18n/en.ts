@@ -734,6 +734,7 @@ export const en = {
   "trouble.store_gone": "the database has been away since {since}: {why}",
   "trouble.slots_lost": "{lost} of {of} slots are lost to bodies that do not stop",
   "trouble.loop": "its event loop has been blocked since {since}",
+  "trouble.stopped": "its process has been stopped (SIGSTOP, Ctrl-Z) since {since}",
   "misfit.required": "has to be filled",
   "misfit.other": "does not fit",
   "misfit.type": "has to be: {what}",

@@ -739,6 +739,7 @@ export const ru: Texts = {
   "trouble.store_gone": "база недоступна с {since}: {why}",
   "trouble.slots_lost": "потеряно слотов: {lost} из {of}, тела не останавливаются",
   "trouble.loop": "цикл событий заблокирован с {since}",
+  "trouble.stopped": "процесс остановлен (SIGSTOP, Ctrl-Z) с {since}",
   "misfit.required": "нужно заполнить",
   "misfit.other": "не подходит",
   "misfit.type": "должно быть: {what}",

@@ -161,7 +161,7 @@ function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) =>
   const { t, moment } = useSpeech();
   return (name, value, all) => {
     const part = (value ?? {}) as Record<string, unknown>;
-    const time = (at: unknown) => moment(String(at));
+    const time = (at: unknown) => moment(typeof at === "number" ? new Date(at * 1000).toISOString() : String(at));
     if (name === "failing")
       return Object.entries(part)
         .map(([chore, why]) => t("trouble.failing", { name: chore, why: String(why) }))
@@ -173,7 +173,8 @@ function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) =>
       return t(part.until ? "trouble.store_away" : "trouble.store_gone", when);
     }
     if (name === "loop_blocked_since") return t("trouble.loop", { since: time(value) });
-    if (name === "by" && "loop_blocked_since" in all) return "";
+    if (name === "process_stopped_since") return t("trouble.stopped", { since: time(value) });
+    if (name === "by" && ("loop_blocked_since" in all || "process_stopped_since" in all)) return "";
     if (name === "how") return String(value);
     return `${name}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
   };

@@ -258,6 +258,8 @@ def _troubles_of(row: Any, now: datetime) -> Iterator[Finding]:
         yield Finding("slots", BAD, slots, tr("cli.doctor-restart-and-end"))
     if "loop_blocked_since" in told:
         yield _blocked(told, now)
+    if "process_stopped_since" in told:
+        yield _stopped(told, now)
     if away:
         yield from _away(away, now)
 
@@ -270,11 +272,23 @@ def _loop(name: str) -> Message:
 def _blocked(told: dict[str, Any], now: datetime) -> Finding:
     from jobtrail.cli.rendering.text import span
 
-    since = timedelta(seconds=max(0.0, now.timestamp() - told["loop_blocked_since"]))
+    since = _since(told["loop_blocked_since"], now)
     blocked = tr("cli.doctor-loop-blocked", span=span(since))
     if told.get("by"):
         blocked = tr("cli.doctor-loop-blocked-by", span=span(since), jobs=told["by"])
     return Finding("loop", NOTE, blocked, tr("cli.doctor-await"))
+
+
+def _stopped(told: dict[str, Any], now: datetime) -> Finding:
+    from jobtrail.cli.rendering.text import span
+
+    since = _since(told["process_stopped_since"], now)
+    stopped = tr("cli.doctor-process-stopped", span=span(since), jobs=told.get("by") or [])
+    return Finding("process", BAD, stopped, tr("cli.doctor-continue"))
+
+
+def _since(at: float, now: datetime) -> timedelta:
+    return timedelta(seconds=max(0.0, now.timestamp() - at))
 
 
 def _away(away: dict[str, Any], now: datetime) -> Iterator[Finding]:

@@ -297,6 +297,8 @@ doctor-slots-lost = { $lost } of { $total } slots are lost to bodies that do not
 doctor-restart-and-end = restart it (what runs there runs again), and give such tasks executor='process', which can be ended
 doctor-loop-blocked = its event loop has been blocked for { $span }
 doctor-loop-blocked-by = its event loop has been blocked for { $span } by job { $jobs }
+doctor-process-stopped = its process has been stopped (SIGSTOP, Ctrl-Z) for { $span }; its jobs: { $jobs }
+doctor-continue = continue the process with kill -CONT, or end it
 doctor-await = an async body must await: make it a plain function, or give it executor='process'
 doctor-cannot-write = it cannot write to the database: { $why }
 doctor-ends-wait = running jobs continue, their ends are written later

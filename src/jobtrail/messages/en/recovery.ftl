@@ -1,5 +1,6 @@
 process-gone = its worker's process { $pid } is gone
 loop-blocked = its event loop was blocked for { $seconds } s, past the deadline of job { $job }
+process-stopped = its process was stopped for { $seconds } s, past the deadline of job { $job }
 process-ended = its worker's process { $pid } was ended: { $what }
 worker-silent = its worker was silent for { $seconds } s
 over-limit = over its { $cause } limit for { $seconds } s, and its worker did not stop it

@@ -347,6 +347,8 @@ doctor-slots-lost = потеряно слотов: { $lost } из { $total }, т
 doctor-restart-and-end = перезапустите его (идущее запустится снова) и дайте таким задачам executor='process': такой процесс можно завершить
 doctor-loop-blocked = его цикл событий заблокирован { $span }
 doctor-loop-blocked-by = его цикл событий заблокирован { $span } заданием { $jobs }
+doctor-process-stopped = его процесс остановлен (SIGSTOP, Ctrl-Z) { $span }; его задания: { $jobs }
+doctor-continue = продолжите процесс командой kill -CONT или завершите его
 doctor-await = тело с async должно ждать через await: сделайте его обычной функцией или дайте executor='process'
 doctor-cannot-write = не может писать в базу: { $why }
 doctor-ends-wait = идущие задания продолжаются, их концы запишутся позже

@@ -1,5 +1,6 @@
 process-gone = процесса исполнителя { $pid } больше нет
 loop-blocked = его цикл событий был заблокирован { $seconds } с, дольше срока задания { $job }
+process-stopped = его процесс был остановлен { $seconds } с, дольше срока задания { $job }
 process-ended = процесс исполнителя { $pid } завершён: { $what }
 worker-silent = исполнитель молчал { $seconds } с
 over-limit = { cause-name } превышен на { $seconds } с, исполнитель не остановил
