@@ -225,6 +225,24 @@ def test_neighbours_meet(at, zone, unit):
     assert period.previous().end == period.start
 
 
+@pytest.mark.parametrize(
+    ("zone", "before", "skipped", "after"),
+    [
+        ("Pacific/Apia", "2011-12-29", "2011-12-30", "2011-12-31"),
+        ("Pacific/Kwajalein", "1993-08-20", "1993-08-21", "1993-08-22"),
+        ("Pacific/Kiritimati", "1994-12-30", "1994-12-31", "1995-01-01"),
+    ],
+)
+def test_a_day_that_the_zone_skipped_is_between_no_others(zone, before, skipped, after):
+    first, last = P(before, zone), P(after, zone)
+    assert first.next() == last
+    assert last.previous() == first
+    assert [one.text for one in Period.range(first, last)] == [f"{before}[{zone}]", f"{after}[{zone}]"]
+    assert [one.unit for one in P(before[:7], zone).split("day")[-2:]] == ["day", "day"]
+    with pytest.raises(InvalidPeriod, match=f"the day {skipped} does not exist in {zone}"):
+        P(skipped, zone)
+
+
 @pytest.mark.parametrize("text", ["0001", "0001-01", "0001-01-01", "0001-01-01T00"])
 def test_time_has_a_beginning(text):
     with pytest.raises(InvalidPeriod, match="years 1 to 9999"):

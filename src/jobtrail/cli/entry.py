@@ -12,6 +12,8 @@ import typer
 
 from jobtrail.messages import from_environment, render, tr, use_language
 
+from .session import silence
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,6 +23,7 @@ DONE, FAILED, USAGE, STOPPED = 0, 1, 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    _open_missing_streams()
     _make_printable()
     with use_language(from_environment()):
         return _main(words)
@@ -31,15 +34,17 @@ def _main(words: list[str]) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (head, less) has closed it.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        code = DONE  # the reader of our output (head, less) has closed it
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):  # so ends Typer in that case
+            raise
+        code = DONE
     except KeyboardInterrupt:
         _say(tr("cli.stopped-by-ctrl-c"))
-        return STOPPED
+        code = STOPPED
     except Exception as error:
-        return _explain(error, debug="--debug" in words)
+        code = _explain(error, debug="--debug" in words)
+    _flush()
     return code
 
 
@@ -53,6 +58,24 @@ def _run(words: list[str]) -> int:
     except typer.Abort:
         answer = STOPPED
     return answer if isinstance(answer, int) else DONE
+
+
+def _flush() -> None:
+    """Print what is left, or nothing more: Python ends with code 120 where it cannot."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            silence(stream)
+
+
+def _open_missing_streams() -> None:
+    """Give a program that was started with closed streams (``>&-``) an empty file in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for the whole program
 
 
 def _make_printable() -> None:

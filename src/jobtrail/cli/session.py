@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from jobtrail.messages import Message, current_language
 
@@ -52,7 +53,9 @@ class Session:
         if name not in self._consoles:
             stream = sys.stdout if name == "out" else sys.stderr
             width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
-            self._consoles[name] = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+            console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+            console.on_broken_pipe = _raise_again  # type: ignore[method-assign] # else Rich redirects standard output and exits
+            self._consoles[name] = console
         return self._consoles[name]
 
     def say(self, *parts: str | Text | tuple[str, str]) -> None:
@@ -63,10 +66,13 @@ class Session:
             self.console.print(Text.assemble(*parts), soft_wrap=True)
 
     def hint(self, *parts: str | Text | tuple[str, str]) -> None:
-        """Print a line on standard error."""
+        """Print a line on standard error; where its reader has left, the command goes on without it."""
         from rich.text import Text
 
-        self.errors.print(Text.assemble(*parts), soft_wrap=True)
+        try:
+            self.errors.print(Text.assemble(*parts), soft_wrap=True)
+        except BrokenPipeError:
+            silence(sys.stderr)
 
     def json(self, value: Any) -> None:
         """Print the answer for programs: one line of plain ASCII, so that it can be printed anywhere.
@@ -136,6 +142,17 @@ class Session:
             self._opened.close()
         if self._named_config:
             os.environ.pop("JOBTRAIL_CONFIG", None)
+
+
+def silence(stream: TextIO) -> None:
+    """Print nothing more on a stream whose reader has left."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _raise_again() -> None:
+    """Raise the error that is being handled, for `Console.on_broken_pipe`."""
+    raise  # noqa: PLE0704 - it is called where the error is handled
 
 
 def load(named: str) -> JobTrail:

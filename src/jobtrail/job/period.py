@@ -197,7 +197,7 @@ class Period:
         try:
             unit = self.unit
             if unit in CALENDAR:
-                return _calendar(unit, _step(unit, self._local(self.start), steps), self.zone)
+                return _neighbour(unit, self._local(self.start), steps, self.zone)
             return _shifted(self, steps)
         except (OverflowError, ValueError):
             raise InvalidPeriod(Message("job.period-no-neighbour", period=self.text)) from None
@@ -328,11 +328,22 @@ def _instant(local: datetime, tz: ZoneInfo) -> datetime:
 def _calendar(unit: str, local: datetime, zone: str) -> Period:
     tz = _zone(zone)
     try:
-        return Period(_instant(local, tz), _instant(_step(unit, local, 1), tz), zone)
+        start, end = _instant(local, tz), _instant(_step(unit, local, 1), tz)
+        if start == end:
+            raise InvalidPeriod(Message("job.day-skipped", day=_name("day", local), zone=zone))
+        return Period(start, end, zone)
     except ValueError as error:
         if isinstance(error, InvalidPeriod):
             raise
         raise OverflowError from None
+
+
+def _neighbour(unit: str, local: datetime, steps: int, zone: str) -> Period:
+    """The period before or after the one that starts at ``local``; a day that the zone skipped is none."""
+    tz, near = _zone(zone), _step(unit, local, steps)
+    while _instant(near, tz) == _instant(_step(unit, near, 1), tz):
+        near = _step(unit, near, steps)
+    return _calendar(unit, near, zone)
 
 
 def _floor(unit: str, local: datetime) -> datetime:

@@ -114,6 +114,7 @@ class Signature:
     positional: tuple[str, ...]
     open_ended: bool
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, bool] = field(default_factory=dict)  # annotated as str: whether None is a value too
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Signature:
@@ -134,6 +135,7 @@ class Signature:
             positional=tuple(p.name for p in named if p.kind is p.POSITIONAL_OR_KEYWORD),
             open_ended=any(p.kind is p.VAR_KEYWORD for p in own),
             defaults={p.name: p.default for p in named if p.default is not p.empty},
+            texts={p.name: _TEXTS[kind] for p in named if (kind := _kind(p.annotation)) in _TEXTS},
         )
 
     def bind(self, task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,6 +221,13 @@ def _readable(parameters: list[inspect.Parameter]) -> str:
         default = "" if p.default is p.empty else f" = {p.default!r}"
         parts.append(f"{p.name}{kind}{default}")
     return f"({', '.join(parts)})"
+
+
+_TEXTS = {"str": False, "str | None": True, "None | str": True, "Optional[str]": True, "typing.Optional[str]": True}
+
+
+def _kind(annotation: Any) -> str:
+    return "str" if annotation is str else str(annotation)
 
 
 def _annotation(annotation: Any) -> str:

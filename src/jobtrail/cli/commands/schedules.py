@@ -141,7 +141,8 @@ def add(
 ) -> None:
     """Add a schedule."""
     jobs = session.open(tasks=True, creates=True)
-    jobs.schedules.add(name, task, rule, tz=given["tz"], **options_of(given, zone_of_rule(given["tz"])))
+    options = options_of(given, zone_of_rule(given["tz"]), jobs.tasks.find(task))
+    jobs.schedules.add(name, task, rule, tz=given["tz"], **options)
     _tell(session, jobs, name, tr("cli.is-added"))
 
 
@@ -159,8 +160,9 @@ def edit(
         jobs.schedules.take_code(name, actor=actor_or_me(given["actor"]), reason=given["reason"])
         _tell(session, jobs, name, tr("cli.is-as-declared"))
         return
-    zone, tz = jobs.schedules.get(name).zone, given["tz"]
-    options = options_of(given, zone)
+    found, tz = jobs.schedules.get(name), given["tz"]
+    zone = found.zone
+    options = options_of(given, zone, jobs.tasks.find(found.task))
     if rule is not None:
         options |= {"rule": rule, "tz": tz or zone}
     elif tz is not None:

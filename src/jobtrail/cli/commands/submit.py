@@ -15,7 +15,7 @@ from jobtrail.commands.job_fields import stored_row
 from jobtrail.messages import Message, tr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 ActorOption = Annotated[str | None, typer.Option("--actor", help="help.actor")]
 ReasonOption = Annotated[str | None, typer.Option("--reason", help="help.reason")]
@@ -49,7 +49,6 @@ def submit(
     wait: WaitOption = False,
 ) -> int:
     """Submit a job."""
-    arguments = _arguments(arg or (), args)
     labels = dict(_pair(one, "--label") for one in label or ())
     jobs = session.open(tasks=True, creates=True)
     options = {
@@ -58,7 +57,7 @@ def submit(
         "idempotency_key": idempotency_key, "actor": actor_or_me(actor), "reason": reason,
     }  # fmt: skip
     bound = jobs.task_named(task).using(**{key: value for key, value in options.items() if value is not None})
-    job = bound.enqueue(**arguments)
+    job = bound.enqueue(**_arguments(arg or (), args, bound.task.signature.texts))
     return answer_with(session, jobs, job, tr("cli.submitted" if job.created else "cli.is-there-already"), wait=wait)
 
 
@@ -106,7 +105,7 @@ def actor_or_me(given: str | None) -> str:
         return "person:unknown"
 
 
-def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
+def _arguments(pairs: Iterable[str], whole: str | None, texts: Mapping[str, bool]) -> dict[str, Any]:
     from jobtrail.errors import UsageError
 
     arguments = {} if whole is None else arguments_of("--args", whole)
@@ -114,7 +113,7 @@ def _arguments(pairs: Iterable[str], whole: str | None) -> dict[str, Any]:
         key, text = _pair(one, "--arg")
         if key in arguments:
             raise UsageError(Message("cli.argument-twice", name=key))
-        arguments[key] = _value(text)
+        arguments[key] = text if key in texts and not (texts[key] and text == "null") else _value(text)
     return arguments
 
 

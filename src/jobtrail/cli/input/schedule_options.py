@@ -14,6 +14,8 @@ from jobtrail.messages import Message
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from jobtrail.job.task import Task
+
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -45,12 +47,13 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def options_of(given: dict[str, Any], zone: str) -> dict[str, Any]:
+def options_of(given: dict[str, Any], zone: str, task: Task | None) -> dict[str, Any]:
     """Return the options of a schedule that were given, without its zone.
 
     Args:
         given: Values of `OPTIONS`; what was not given is None or empty.
         zone: The zone of times without an offset.
+        task: The task, if it is known here: its parameters that are texts take a value as it is typed.
 
     Raises:
         UsageError: if a value cannot be read.
@@ -61,7 +64,7 @@ def options_of(given: dict[str, Any], zone: str) -> dict[str, Any]:
         if name in options:
             options[name] = length(f"--{name}", options[name], may_be_none=name == "grace")
     if "args" in options:
-        options["args"] = _arguments(options["args"], None)
+        options["args"] = _arguments(options["args"], None, task.signature.texts if task is not None else {})
     if "labels" in options:
         options["labels"] = dict(_pair(one, "--label") for one in options["labels"])
     if "ends_at" in options:

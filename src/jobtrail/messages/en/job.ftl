@@ -7,6 +7,7 @@ period-no-neighbour = the period next to { $period } is outside the years 1 to 9
 period-bad-rule = { $rule } is not a rule of a period; use "previous" or "current" and year, month, week, day or hour, as in "previous month"
 period-not-in-calendar = the period { $text } is not in the calendar; accepted are { accepted-periods }
 hour-skipped = the hour { $text } does not exist in { $zone }: the clock skips it
+day-skipped = the day { $day } does not exist in { $zone }: the zone went from the day before to the day after
 time-not-in-calendar = the time { $value } is not in the calendar; accepted are { accepted-periods }
 time-without-zone = the time { $value } has no time zone; add an offset (Z, +01:00) or a zone ([Europe/Berlin])
 datetime-without-zone = a datetime with tzinfo is needed, got { $at } (no time zone)

@@ -7,6 +7,7 @@ period-no-neighbour = соседний с { $period } период выходи�
 period-bad-rule = { $rule } не правило периода; нужно "previous" или "current" и year, month, week, day или hour, например "previous month"
 period-not-in-calendar = периода { $text } нет в календаре; принимаются { accepted-periods }
 hour-skipped = часа { $text } в поясе { $zone } нет: часы переводят через него вперёд
+day-skipped = дня { $day } в поясе { $zone } нет: за предыдущим днём сразу идёт следующий
 time-not-in-calendar = времени { $value } нет в календаре; принимаются { accepted-periods }
 time-without-zone = у времени { $value } нет часового пояса; добавьте смещение (Z, +01:00) или пояс ([Europe/Berlin])
 datetime-without-zone = нужен datetime с tzinfo, а { $at } без часового пояса
