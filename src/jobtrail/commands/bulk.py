@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.store.search.masked_view import MaskedView
+
     from .job_handle import Job
     from .service import Service
 
@@ -128,7 +130,9 @@ class Preview:
 # -- what is meant -----------------------------------------------------------------------------------
 
 
-def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime | None = None) -> Preview:
+def preview(
+    conn: Connection, wanted: Wanted, now: datetime, *, since: datetime | None = None, view: MaskedView | None = None
+) -> Preview:
     """Read every selected job, at most the newest `MOST_JOBS` of a filter.
 
     Args:
@@ -136,6 +140,7 @@ def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime 
         wanted: The selection and the action.
         now: The database's time.
         since: When a preview was shown; jobs that have changed since are left out.
+        view: What the filter is compared with; None for the stored values.
 
     Raises:
         InvalidFilter: If the filter is not valid.
@@ -143,7 +148,7 @@ def preview(conn: Connection, wanted: Wanted, now: datetime, *, since: datetime 
     if wanted.ids:
         ids, more = list(dict.fromkeys(wanted.ids)), False
     else:
-        ids, more = search.newest_ids(conn, wanted.filter or "", now=now, limit=MOST_JOBS)
+        ids, more = search.newest_ids(conn, wanted.filter or "", now=now, limit=MOST_JOBS, view=view)
     chosen = tuple(_looked_at(conn, wanted, ids, now, since))
     told = [wanted.action, wanted.mode, sorted((one.id, one.run_no, one.why_not or "") for one in chosen)]
     digest = hashlib.blake2b(dumps(told).encode(), digest_size=16).hexdigest()

@@ -13,6 +13,8 @@ _SECRET = re.compile(
     r"pass(word|wd|phrase)?$|pwd$|secret|token|api_?key|access_?key|private_?key|credential|authori[sz]ation|cookie",
     re.IGNORECASE,
 )
+# A text that masking changes is like one of these (as in SQL, in any case).
+TEXT_HINTS = ("%://%@%",)
 
 
 def is_secret(name: str, marked: frozenset[str] = frozenset()) -> bool:

@@ -12,6 +12,7 @@ from jobtrail.database.statement_timeout import time_limit
 from jobtrail.job.model import Status
 from jobtrail.store.queues import waiting_queues
 from jobtrail.store.search import search as job_search
+from jobtrail.store.search.masked_view import MaskedView
 
 from .monitoring import statistics
 from .monitoring.charts import SeriesReader
@@ -73,6 +74,10 @@ class QueryContext:
         """The arguments of a task that the task declares secret."""
         found = self.tasks.find(task)
         return found.secret if found is not None else frozenset()
+
+    def view(self, role: str | None) -> MaskedView | None:
+        """What a filter is compared with: masked values for roles below admin; None for the stored ones."""
+        return None if role in {None, "admin"} else MaskedView(self.marked)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

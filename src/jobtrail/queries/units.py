@@ -16,7 +16,7 @@ from jobtrail.store import units
 from jobtrail.store.search import search
 
 from . import coverage
-from .base import ID, MaskedText, Model
+from .base import ID, MaskedText, Model, masked_text
 from .jobs.job_list import ItemCounts, JobLine, job_line
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class BackfillPreview(Model):
     counts: dict[str, int] = Field(description="Units by state.")
     ways: dict[str, int] = Field(description="Jobs by way: submit, full, failed_items, resume.")
     by_source: list[dict[str, Any]]
-    new_sources: list[str | None]
+    new_sources: list[MaskedText | None]
     units: list[BackfillUnit] = Field(description=f"The first {SHOWN} of those that would be run.")
     arguments: dict[str, Any] = Field(description="By source, what new jobs would be given; secrets are masked.")
     digest: str = Field(description="Of all units that would be run, and how; a backfill that is given it runs these or none.")
@@ -183,14 +183,14 @@ def read_coverage(
         InvalidPeriod: if a period cannot be read.
         InvalidOption: if there is no such zoom, or there would be too many columns.
     """
-    now, found, sources = context.now(), context.tasks.find(task), units.sources(conn, task, limit=MOST_SOURCES)
+    now, found, sources = context.now(), context.tasks.find(task), _sources(conn, task)
     if not sources and found is None:
         _check_has_units(conn, task)
     newest = units.newest_periods(conn, task, limit=NEWEST)
     zoom = zoom or coverage.usual_grain(newest)
     zone = coverage.usual_zone(newest) or ("UTC" if found is None else found.zone)
     columns = coverage.columns(zoom, first, last, units.span(conn, task), zone, now, entire=entire)
-    wanted = [one for one in sources if (one or "").startswith(source)]
+    wanted = [one for one in sources if (masked_text(one) or "").startswith(source)]
     shown = wanted[skip:][: max(min(limit, MOST_CELLS // len(columns)), 1)]
     upto = skip + len(shown)
     start, end = columns[0].period.start, columns[-1].period.end
@@ -201,6 +201,15 @@ def read_coverage(
         rows=[_row(one) for one in coverage.rows(columns, shown, read[:MOST_UNITS], now)],
         next=upto if upto < len(wanted) else None, more=len(read) > MOST_UNITS, now=now,
     )  # fmt: skip
+
+
+def _sources(conn: Connection, task: str) -> list[str | None]:
+    return sorted(units.sources(conn, task, limit=MOST_SOURCES), key=_shown_order)
+
+
+def _shown_order(source: str | None) -> tuple[bool, str, int]:
+    """The order of sources as they are shown; the order of those that are shown alike says nothing of what is hidden."""
+    return source is not None, masked_text(source) or "", hash(source)
 
 
 def _check_has_units(conn: Connection, task: str) -> None:
@@ -276,19 +285,22 @@ def backfill_preview(plan: BackfillPlan, marked: frozenset[str]) -> BackfillPrev
     return BackfillPreview(
         task=said.task, first=said.first, last=said.last, step=said.step, order=said.order, chosen=len(chosen),
         counts=plan.counts, ways=plan.ways,
-        by_source=[{"source": source, **counts} for source, counts in plan.counts_by_source.items()],
+        by_source=[{"source": masked_text(source), **counts} for source, counts in plan.counts_by_source.items()],
         new_sources=list(plan.new_sources),
         units=[
             BackfillUnit(source=one.source, period=one.period.text, state=_state(one.state), way=one.way, job=one.job)
             for one in chosen[:SHOWN]
         ],
-        arguments={source or "": masked(dict(args), marked) for source, args in plan.args.items()},
-        digest=plan_digest(plan),
+        arguments={masked_text(source) or "": masked(dict(args), marked) for source, args in plan.args.items()},
+        digest=plan_digest(plan, marked),
     )  # fmt: skip
 
 
-def plan_digest(plan: BackfillPlan) -> str:
-    """Identify what a backfill would do: its units, the way each is run, and the arguments of new jobs."""
-    chosen = [[one.source, one.period.text, one.state, one.way, one.job] for one in plan.chosen]
-    args = [[source, dict(given)] for source, given in plan.args.items()]
+def plan_digest(plan: BackfillPlan, marked: frozenset[str]) -> str:
+    """Identify what a backfill would do: its units, the way each is run, and the arguments of new jobs.
+
+    Secrets are not part of it: who has the digest could try out what they are.
+    """
+    chosen = [[masked_text(one.source), one.period.text, one.state, one.way, one.job] for one in plan.chosen]
+    args = [[masked_text(source), masked(dict(given), marked)] for source, given in plan.args.items()]
     return digest(canonical([chosen, plan.selection.order, args]))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocketDisconnect
 
 from jobtrail.api import problems
-from jobtrail.api.auth.guard import also, needs, routes
+from jobtrail.api.auth.guard import also, needs, person_of, routes
 from jobtrail.api.problems import Problem
 from jobtrail.errors import InvalidOption, JobTrailError
 from jobtrail.messages import Message, render
@@ -28,7 +28,7 @@ from .topics import Subscribe, topics
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from starlette.types import Scope
+    from starlette.requests import HTTPConnection
 
     from jobtrail.api.context import ApiContext
 
@@ -77,7 +77,7 @@ class Station:
         """End the streams of the running loop, because its server stops."""
         self.hub().leaving.set()
 
-    def subscription(self, said: Subscribe) -> Callable[[SendBuffer], Callable[[], None]]:
+    def subscription(self, said: Subscribe, role: str) -> Callable[[SendBuffer], Callable[[], None]]:
         """Return a function that begins a subscription for a send buffer, and returns a function that ends it.
 
         Raises:
@@ -88,7 +88,7 @@ class Station:
         make = self.topics.get(said.topic)
         if make is None:
             raise InvalidOption(Message("api.no-topic", topic=said.topic, known=sorted([TRAIL, *self.topics])))
-        look = make(self._context, said)
+        look = make(self._context, said, role)
         return lambda buffer: self.hub().watch(look, said.id, buffer)
 
     @contextlib.contextmanager
@@ -152,7 +152,7 @@ def make(context: ApiContext) -> APIRouter:
         known = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
         words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known}
         said = Subscribe.of({"id": topic, **words})
-        return await _stream(context, station, said, request.scope)
+        return await _stream(context, station, said, request)
 
     @router.get("/live/clients", operation_id="countClients", summary="How many follow here")
     @needs("viewer")
@@ -183,7 +183,7 @@ class Conversation:
             type="hello", now=self._context.store.now().isoformat(), topics=sorted([TRAIL, *self._station.topics])
         )
         tasks = [
-            asyncio.ensure_future(one) for one in (self._listen(), self._speak(), _until_logged_out(self._context, self._websocket.scope))
+            asyncio.ensure_future(one) for one in (self._listen(), self._speak(), _until_logged_out(self._context, self._websocket))
         ]  # fmt: skip
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -243,7 +243,7 @@ class Conversation:
         self._unsubscribe(said.id)
         if len(self._leave) >= MOST_TOPICS:
             raise InvalidOption(Message("api.most-topics", most=MOST_TOPICS))
-        self._leave[said.id] = self._station.subscription(said)(self._buffer)
+        self._leave[said.id] = self._station.subscription(said, person_of(self._websocket).role)(self._buffer)
 
     def _unsubscribe(self, name: str) -> None:
         leave = self._leave.pop(name, None)
@@ -273,32 +273,33 @@ class Conversation:
                 return None
 
 
-async def _until_logged_out(context: ApiContext, scope: Scope) -> int:
-    """Check the login repeatedly: a token may be revoked or expire."""
+async def _until_logged_out(context: ApiContext, connection: HTTPConnection) -> int:
+    """Check the login repeatedly: a token may be revoked or expire, and a person may get a lower role."""
+    role = person_of(connection).role
     while True:
         await asyncio.sleep(LOGIN_EVERY)
         try:
-            person = await context.access.person(scope, context.logins)
+            person = await context.access.person(connection.scope, context.logins)
         except Problem:
             person = None
         except JobTrailError:
             continue  # the database is away: nobody can be asked
-        if person is None or not person.may("viewer"):
+        if person is None or not person.may(role):
             return LOGGED_OUT
 
 
 # -- server-sent events --------------------------------------------------------------------------------
 
 
-async def _stream(context: ApiContext, station: Station, said: Subscribe, scope: Scope) -> Response:
-    begin = station.subscription(said)  # what cannot be watched is refused with its status
+async def _stream(context: ApiContext, station: Station, said: Subscribe, request: Request) -> Response:
+    begin = station.subscription(said, person_of(request).role)  # what cannot be watched is refused with its status
     with station.client():
         pass  # so is one too many
 
     async def messages() -> AsyncIterator[dict[str, str]]:
         buffer, hub = SendBuffer(), station.hub()
         leave = begin(buffer)
-        ends = [asyncio.ensure_future(one) for one in (_until_logged_out(context, scope), hub.leaving.wait())]
+        ends = [asyncio.ensure_future(one) for one in (_until_logged_out(context, request), hub.leaving.wait())]
         try:
             with station.client():
                 while not any(end.done() for end in ends):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from jobtrail.api.context import ApiContext
+    from jobtrail.store.search.masked_view import MaskedView
 
 MOST_LINES = 200
 LOG_PIECES = 32
@@ -101,12 +102,17 @@ class JobsLook:
     context: ApiContext
     filter: str
     limit: int
+    role: str
     every: float = 0.5
 
     @property
     def key(self) -> Hashable:
-        """Filter and length of the page."""
-        return ("jobs", self.filter, self.limit)
+        """Filter, length of the page, and whether secrets can be searched."""
+        return ("jobs", self.filter, self.limit, self._view is None)
+
+    @property
+    def _view(self) -> MaskedView | None:
+        return self.context.queries.context.view(self.role)
 
     @property
     def slow(self) -> bool:
@@ -117,7 +123,7 @@ class JobsLook:
         """Read the newest jobs of the filter."""
         store = self.context.store
         with store.read() as conn, time_limit(conn, self.context.search_seconds):
-            page = search.find(conn, self.filter, now=store.now(), limit=self.limit)
+            page = search.find(conn, self.filter, now=store.now(), limit=self.limit, view=self._view)
             ids = [row.id for row in page.rows if row.status.value in _REPORTING]
             reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
         parts = {row.id: _text(job_line(row, reported.get(row.id))) for row in page.rows}
@@ -217,11 +223,11 @@ def _workers(context: ApiContext) -> Found:
     return Found({**parts, "queues": _text(queues, "now")}, list(parts))
 
 
-Topics = dict[str, "Callable[[ApiContext, Subscribe], Look]"]
+Topics = dict[str, "Callable[[ApiContext, Subscribe, str], Look]"]
 
 
 def topics() -> Topics:
-    """The topics by name, each with the function that makes a `Look` from the words of a client."""
+    """The topics by name, each with the function that makes a `Look` from the words of a client and its role."""
     wholes = {
         "stats": (1.0, _stats), "needs": (2.0, _needs), "questions": (0.5, _questions), "schedules": (1.0, _schedules),
         "workers": (1.0, _workers),
@@ -232,17 +238,19 @@ def topics() -> Topics:
     return made
 
 
-def _whole(name: str, every: float, function: Callable[[ApiContext], Found]) -> Callable[[ApiContext, Subscribe], Look]:
-    return lambda context, _said: Whole(name, every, lambda: function(context))
+def _whole(
+    name: str, every: float, function: Callable[[ApiContext], Found]
+) -> Callable[[ApiContext, Subscribe, str], Look]:
+    return lambda context, _said, _role: Whole(name, every, lambda: function(context))
 
 
-def _jobs_look(context: ApiContext, said: Subscribe) -> Look:
+def _jobs_look(context: ApiContext, said: Subscribe, role: str) -> Look:
     """Raises: InvalidFilter."""
     parse(said.filter)
-    return JobsLook(context, said.filter, said.limit)
+    return JobsLook(context, said.filter, said.limit, role)
 
 
-def _job_look(context: ApiContext, said: Subscribe) -> Look:
+def _job_look(context: ApiContext, said: Subscribe, _role: str) -> Look:
     if said.job is None:
         raise InvalidOption(Message("api.topic-needs-job"))
     return JobLook(context, job_id(said.job))

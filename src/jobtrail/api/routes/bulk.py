@@ -14,6 +14,7 @@ from jobtrail.queries.base import Model
 from jobtrail.queries.jobs.bulk import BulkPreview
 
 if TYPE_CHECKING:
+    from jobtrail.api.auth.access import Person
     from jobtrail.api.context import ApiContext
     from jobtrail.commands.job_handle import Job
 
@@ -48,8 +49,8 @@ def make(context: ApiContext) -> APIRouter:
 
     @router.post("/bulk/preview", operation_id="previewBulk", summary="What a bulk action would do; nothing is written")
     @needs("operator")
-    async def preview(wanted: BulkSelection) -> BulkPreview:
-        return await context.call(lambda: context.queries.bulk_preview(wanted.meant()))
+    async def preview(wanted: BulkSelection, who: Who) -> BulkPreview:
+        return await context.call(lambda: context.queries.bulk_preview(wanted.meant(), role=who.role))
 
     @router.post(
         "/bulk",
@@ -63,18 +64,19 @@ def make(context: ApiContext) -> APIRouter:
     )
     @needs("operator")
     async def start(given: BulkStart, who: Who, response: Response) -> StartedJob:
-        job = await _start(context, given, who.actor)
+        job = await _start(context, given, who)
         response.status_code = 201 if job.created else 200
         return StartedJob(job=job.id, created=job.created)
 
     return router
 
 
-async def _start(context: ApiContext, given: BulkStart, actor: str) -> Job:
+async def _start(context: ApiContext, given: BulkStart, who: Person) -> Job:
     service, wanted = context.jobs.service, given.meant()
     there = await context.call(bulk.under_way, service, given.digest)
     if there is not None:
         return there
-    left = await context.search(bulk.preview, wanted, context.store.now(), since=given.at)
-    said = {"actor": actor, "reason": given.reason, "per_second": given.per_second, "key": given.digest}
+    view = context.queries.context.view(who.role)
+    left = await context.search(bulk.preview, wanted, context.store.now(), since=given.at, view=view)
+    said = {"actor": who.actor, "reason": given.reason, "per_second": given.per_second, "key": given.digest}
     return await context.call(bulk.submit, service, left, **said)

@@ -102,12 +102,13 @@ def _looking(router: APIRouter, context: ApiContext) -> None:
     @router.get("/jobs", operation_id="listJobs", summary="Jobs that a filter names, newest first")
     @needs("viewer")
     async def list_jobs(
+        who: Who,
         q: Annotated[str, Query(description="The filter grammar.", examples=["status:failed source:weather/*"])] = "",
         before: Annotated[str | None, Query(description="The id of a job: only those made before it.")] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
         count: Annotated[bool, Query(description="Count all that fit, too, exact up to 10,000.")] = False,
     ) -> JobPage:
-        return await context.call(context.queries.jobs, q, before=before, limit=limit, count=count)
+        return await context.call(context.queries.jobs, q, before=before, limit=limit, count=count, role=who.role)
 
     @router.get(
         "/jobs/counts",
@@ -117,9 +118,10 @@ def _looking(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("viewer")
     async def count_jobs(
+        who: Who,
         q: Annotated[str, Query(description="The filter grammar.", examples=["source:weather/*"])] = "",
     ) -> JobCounts:
-        return await context.call(context.queries.job_counts, q)
+        return await context.call(context.queries.job_counts, q, role=who.role)
 
     @router.get(
         "/jobs/{job_id}",

@@ -123,7 +123,7 @@ def _filling(router: APIRouter, context: ApiContext) -> None:
     async def start(wanted: BackfillStart, who: Who, response: Response) -> StartedJob:
         if wanted.digest is not None:
             plan = await context.call(context.jobs.backfill_plan, wanted.task, **wanted.selection())
-            if units.plan_digest(plan) != wanted.digest:
+            if units.plan_digest(plan, context.marked(plan.selection.task)) != wanted.digest:
                 raise Problem(409, "preview-changed", Message("api.preview-changed"))
         rest = {"parallel": wanted.parallel, "reason": wanted.reason, "actor": who.actor}
         job = await context.call(context.jobs.backfill, wanted.task, **wanted.selection(), **rest)

@@ -38,13 +38,15 @@ class BulkPreview(Model):
     at: datetime = Field(description="When this was so; the action is started with it, too.")
 
 
-def read_preview(conn: Connection, context: QueryContext, selection: bulk.Wanted) -> BulkPreview:
-    """Read what a bulk action would do to each job of a selection.
+def read_preview(
+    conn: Connection, context: QueryContext, selection: bulk.Wanted, *, role: str | None = None
+) -> BulkPreview:
+    """Read what a bulk action would do to each job of a selection; a ``role`` below admin cannot search secrets.
 
     Raises:
         InvalidFilter: if the filter of the selection is not valid.
     """
-    shown = bulk.preview(conn, selection, context.now())
+    shown = bulk.preview(conn, selection, context.now(), view=context.view(role))
     skipped = [SkippedJobs(reason=render(reason), jobs=number, example=example) for reason, number, example in shown.skips]
     return BulkPreview(
         action=selection.action, mode=selection.mode, jobs=len(shown.chosen), acts=shown.acts, skipped=skipped,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jobtrail.job.model import JobRow
     from jobtrail.queries.context import QueryContext
+    from jobtrail.store.search.masked_view import MaskedView
     from jobtrail.store.search.search import ListRow
 
 _REPORTS = frozenset({"running", "cancelling", "pending"})  # only such jobs show their progress in a list
@@ -105,6 +106,7 @@ def read_page(
     before: str | None = None,
     limit: int = 50,
     count: bool = False,
+    role: str | None = None,
 ) -> JobPage:
     """Read the jobs that a filter names, newest first.
 
@@ -115,46 +117,51 @@ def read_page(
         before: The id of a job; only jobs created before it.
         limit: The size of the page.
         count: Whether to count all that the filter names, exactly up to 10,000.
+        role: The role of the reader; below admin, secrets cannot be searched.
 
     Raises:
         InvalidFilter: if the filter or ``before`` is not valid.
     """
     now = context.now()
-    page = search.find(conn, text, now=now, limit=limit, before=before)
+    page = search.find(conn, text, now=now, limit=limit, before=before, view=context.view(role))
     active = [row.id for row in page.rows if row.status.value in _REPORTS]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     return JobPage(
         jobs=[job_line(row, reported.get(row.id)) for row in page.rows],
         next=page.next,
-        count=read_count(conn, context, text) if count else None,
+        count=read_count(conn, context, text, role=role) if count else None,
         searched=page.searched,
         note=page.note,
         now=now,
     )
 
 
-def read_count(conn: Connection, context: QueryContext, text: str = "") -> CappedCount:
+def read_count(
+    conn: Connection, context: QueryContext, text: str = "", *, role: str | None = None
+) -> CappedCount:
     """Count the jobs that a filter names, exactly up to 10,000.
 
     Raises:
         InvalidFilter: if the filter is not valid.
     """
-    return CappedCount.model_validate(search.count(conn, text, now=context.now()))
+    return CappedCount.model_validate(search.count(conn, text, now=context.now(), view=context.view(role)))
 
 
-def read_counts(conn: Connection, context: QueryContext, text: str = "") -> JobCounts:
+def read_counts(conn: Connection, context: QueryContext, text: str = "", *, role: str | None = None) -> JobCounts:
     """Count the jobs that a filter names by status, exactly up to 10,000. What the filter says of the status is left out.
 
     Raises:
         InvalidFilter: if the filter is not valid.
     """
-    counts: JobCounts = context.cached(("counts", text), lambda: _counts(conn, context, text))
+    view = context.view(role)
+    counts: JobCounts = context.cached(("counts", text, view is None), lambda: _counts(conn, context, text, view))
     return counts
 
 
-def _counts(conn: Connection, context: QueryContext, text: str) -> JobCounts:
+def _counts(conn: Connection, context: QueryContext, text: str, view: MaskedView | None) -> JobCounts:
     now = context.now()
-    found = context.statuses(conn) if search.asks_for_all(text) else search.by_status(conn, text, now=now)
+    plain = search.asks_for_all(text)
+    found = context.statuses(conn) if plain else search.by_status(conn, text, now=now, view=view)
     together = search.together(found.values())
     by_status = {status: CappedCount.model_validate(one) for status, one in found.items()}
     return JobCounts(status=by_status, all=CappedCount.model_validate(together), now=now)

@@ -22,7 +22,13 @@ class JobQueries:
     context: QueryContext
 
     def jobs(
-        self, text: str = "", *, before: str | None = None, limit: int = 50, count: bool = False
+        self,
+        text: str = "",
+        *,
+        before: str | None = None,
+        limit: int = 50,
+        count: bool = False,
+        role: str | None = None,
     ) -> job_list.JobPage:
         """A page of the jobs that a filter names, newest first.
 
@@ -31,6 +37,7 @@ class JobQueries:
             before: The id of a job; only jobs created before it.
             limit: The size of the page.
             count: Whether to count all that the filter names, exactly up to 10,000.
+            role: The role of the reader; below admin, secrets cannot be searched. None: all can.
 
         Raises:
             InvalidFilter: if the filter or ``before`` is not valid.
@@ -40,25 +47,33 @@ class JobQueries:
             'ValueError: no price'
         """
         with self.context.search() as conn:
-            return job_list.read_page(conn, self.context, text, before=before, limit=limit, count=count)
+            return job_list.read_page(conn, self.context, text, before=before, limit=limit, count=count, role=role)
 
-    def job_count(self, text: str = "") -> CappedCount:
+    def job_count(self, text: str = "", *, role: str | None = None) -> CappedCount:
         """How many jobs a filter names, exactly up to 10,000.
 
+        Args:
+            text: The filter.
+            role: The role of the reader; below admin, secrets cannot be searched. None: all can.
+
         Raises:
             InvalidFilter: if the filter is not valid.
         """
         with self.context.search() as conn:
-            return job_list.read_count(conn, self.context, text)
+            return job_list.read_count(conn, self.context, text, role=role)
 
-    def job_counts(self, text: str = "") -> job_list.JobCounts:
+    def job_counts(self, text: str = "", *, role: str | None = None) -> job_list.JobCounts:
         """How many jobs a filter names in each status, exactly up to 10,000. What it says of the status is left out.
 
+        Args:
+            text: The filter.
+            role: The role of the reader; below admin, secrets cannot be searched. None: all can.
+
         Raises:
             InvalidFilter: if the filter is not valid.
         """
         with self.context.search() as conn:
-            return job_list.read_counts(conn, self.context, text)
+            return job_list.read_counts(conn, self.context, text, role=role)
 
     def job(self, job_id: str, *, role: str | None = None) -> job_detail.JobDetail:
         """One job with everything that its page shows.
@@ -200,14 +215,15 @@ class JobQueries:
         with self.context.search() as conn:
             return actions.read_actions(conn, self.context, job_id, role=role)
 
-    def bulk_preview(self, selection: Wanted) -> bulk.BulkPreview:
+    def bulk_preview(self, selection: Wanted, *, role: str | None = None) -> bulk.BulkPreview:
         """What a bulk action would do now; nothing is written.
 
         Args:
             selection: Which jobs are meant, and the action.
+            role: The role of the reader; below admin, secrets cannot be searched. None: all can.
 
         Raises:
             InvalidFilter: if the filter of the selection is not valid.
         """
         with self.context.search() as conn:
-            return bulk.read_preview(conn, self.context, selection)
+            return bulk.read_preview(conn, self.context, selection, role=role)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from .grammar import Term, Word
+    from .masked_view import MaskedView
 
 NEWEST = 20_000
 FIRST = 1000  # jobs that are looked at first; then twice as many each time
@@ -36,15 +37,21 @@ class Looking:
     """
 
     def __init__(
-        self, conn: Connection, terms: Sequence[Term], conditions: Sequence[ColumnElement[bool]], *also: str
+        self,
+        conn: Connection,
+        terms: Sequence[Term],
+        conditions: Sequence[ColumnElement[bool]],
+        *also: str,
+        view: MaskedView | None = None,
     ) -> None:
         self.searched = 0
         self.stopped = False
         self.last: str | None = None
         self._conn = conn
         self._conditions = conditions
+        self._view = view
         self._fits = _seen(terms)
-        self._columns = [jobs.c[name] for name in sorted({"id", *also}.union(*(_columns(term) for term in terms)))]
+        self._columns = [jobs.c[name] for name in sorted({"id", "task", *also}.union(*(_columns(term) for term in terms)))]
         self._maybe = [one for term in terms if (one := _maybe(term, sqlite=conn.dialect.name == "sqlite")) is not None]
 
     def __iter__(self) -> Iterator[Any]:
@@ -68,7 +75,7 @@ class Looking:
     def _of(self, conditions: Sequence[ColumnElement[bool]]) -> Iterator[Any]:
         query = select(*self._columns).where(*conditions, *self._maybe).order_by(jobs.c.id.desc())
         for row in self._conn.execute(query):
-            if self._fits(row):
+            if self._fits(row if self._view is None else self._view.row(row)):
                 yield row
 
 

@@ -23,10 +23,12 @@ from sqlalchemy import text as sql
 
 from jobtrail.database.tables import DUE, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
+from jobtrail.job.masking import is_secret
 from jobtrail.job.model import Outcome, Status, file_name
 from jobtrail.messages import Message
 
 from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
+from .masked_view import MaskedView, shown_as_stored
 from .scan_filter import NEWEST, Looking, decoded
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class _Ask(NamedTuple):
 
     conn: Connection
     now: datetime
+    view: MaskedView | None = None
 
     @property
     def sqlite(self) -> bool:
@@ -86,14 +89,14 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if key == "label":
         return _label(word, ask)
     if key == "unit" and not HASH.fullmatch(word.value):
-        return jobs.c.unit.in_(select(units.c.unit).where(_same(units.c.text, word, ask)))
+        return jobs.c.unit.in_(select(units.c.unit).where(_same_shown(units.c.text, word, ask)))
     if key == "outcome" and word.value == "none":
         return jobs.c.outcome.is_(None)
     if key == "error":
         return jobs.c.fingerprint == word.value
     if key in IDS:
         return _same_id(jobs.c[key], word)
-    return _same(jobs.c[key], word, ask)
+    return (_same_shown if key == "source" else _same)(jobs.c[key], word, ask)
 
 
 def _of_status(states: set[str], ask: _Ask) -> ColumnElement[bool]:
@@ -139,6 +142,12 @@ def _same(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
     return _within(column.concat("") if number > FEW else column, word.value)
 
 
+def _same_shown(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
+    """`_same` for a column that may hold a secret: who sees masked values finds the rows only that are shown as they are."""
+    found = _same(column, word, ask)
+    return found if ask.view is None else and_(found, shown_as_stored(column))
+
+
 def _within(column: Any, beginning: str) -> ColumnElement[bool]:
     return and_(column >= beginning, column < beginning + "\U0010ffff")
 
@@ -167,7 +176,9 @@ def _label(word: Word, ask: _Ask) -> ColumnElement[bool]:
     if not equals:
         found = [_same(job_labels.c.key, Word(key, word.prefix), ask)]
     else:
-        found = [job_labels.c.key == key, _same(job_labels.c.value, Word(value, word.prefix), ask)]
+        if ask.view is not None and is_secret(key):
+            return false()
+        found = [job_labels.c.key == key, _same_shown(job_labels.c.value, Word(value, word.prefix), ask)]
     return jobs.c.id.in_(select(job_labels.c.job_id).where(*found))
 
 
@@ -242,18 +253,28 @@ _PLAIN = tuple(f.name for f in fields(ListRow) if f.name not in {"file", "error"
 _LIGHT = [*(jobs.c[name] for name in _PLAIN), jobs.c.file, func.substr(jobs.c.error, 1, 8 * SUMMARY).label("error")]
 
 
-def find(conn: Connection, text: str, *, now: datetime, limit: int = 100, before: str | None = None) -> Page:
+def find(
+    conn: Connection,
+    text: str,
+    *,
+    now: datetime,
+    limit: int = 100,
+    before: str | None = None,
+    view: MaskedView | None = None,
+) -> Page:
     """The jobs that a filter names, newest first, those made before the job ``before`` only.
+
+    With a ``view``, here and below, the filter is compared with masked values.
 
     Raises: InvalidFilter.
     """
     found = parse(text)
     limit = min(max(limit, 1), PAGE)
-    conditions = _conditions(found, _Ask(conn, now))
+    conditions = _conditions(found, _Ask(conn, now, view))
     if before is not None:
         conditions.append(jobs.c.id < _whole_id(before))
     if found.wide:
-        return _look(conn, found, conditions, limit)
+        return _look(conn, Looking(conn, found.wide, conditions, view=view), limit)
     rows = conn.execute(select(*_LIGHT).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)).all()
     return Page([_read(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None)
 
@@ -264,15 +285,17 @@ def line(conn: Connection, job_id: str) -> ListRow | None:
     return None if row is None else _read(row)
 
 
-def newest_ids(conn: Connection, text: str, *, now: datetime, limit: int) -> tuple[list[str], bool]:
+def newest_ids(
+    conn: Connection, text: str, *, now: datetime, limit: int, view: MaskedView | None = None
+) -> tuple[list[str], bool]:
     """The ids of the newest ``limit`` jobs that a filter names, and whether there are, or may be, more.
 
     Raises: InvalidFilter.
     """
     found = parse(text)
-    conditions = _conditions(found, _Ask(conn, now))
+    conditions = _conditions(found, _Ask(conn, now, view))
     if found.wide:
-        looking = Looking(conn, found.wide, conditions)
+        looking = Looking(conn, found.wide, conditions, view=view)
         ids = [row.id for row in islice(looking, limit + 1)]
         return ids[:limit], len(ids) > limit or looking.stopped
     query = select(jobs.c.id).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)
@@ -280,17 +303,19 @@ def newest_ids(conn: Connection, text: str, *, now: datetime, limit: int) -> tup
     return ids[:limit], len(ids) > limit
 
 
-def count(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> Counted:
+def count(
+    conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP, view: MaskedView | None = None
+) -> Counted:
     """How many jobs a filter names, exact up to ``cap``.
 
     Raises: InvalidFilter.
     """
     found = parse(text)
-    conditions = _conditions(found, _Ask(conn, now))
+    conditions = _conditions(found, _Ask(conn, now, view))
     if not found.wide:
         return _counted(conn, select(jobs.c.id).where(*conditions), cap)
     number = 0
-    looking = Looking(conn, found.wide, conditions)
+    looking = Looking(conn, found.wide, conditions, view=view)
     for _ in looking:
         if number == cap:
             return Counted(cap, more=True)
@@ -326,7 +351,9 @@ def asks_for_all(text: str) -> bool:
     return all(term.key == "status" and not term.negated for term in parse(text).terms)
 
 
-def by_status(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP) -> dict[str, Counted]:
+def by_status(
+    conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP, view: MaskedView | None = None
+) -> dict[str, Counted]:
     """How many of the jobs that a filter names stand in each status, exact up to ``cap``; what it says of the status is left out.
 
     Raises: InvalidFilter.
@@ -334,10 +361,10 @@ def by_status(conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CA
     found = Filter(tuple(term for term in parse(text).terms if term.key != "status" or term.negated))
     if not found.terms:
         return status_counts(conn, cap)
-    ask = _Ask(conn, now)
+    ask = _Ask(conn, now, view)
     conditions = _conditions(found, ask)
     if found.wide:
-        looking = Looking(conn, found.wide, conditions, "status")
+        looking = Looking(conn, found.wide, conditions, "status", view=view)
         numbers = Counter(row.status for row in looking)
         return {status.value: Counted(numbers[status.value], more=looking.stopped) for status in Status}
     within = select(jobs.c.id).where(*conditions)
@@ -362,8 +389,7 @@ def _whole_id(before: str) -> str:
     return before
 
 
-def _look(conn: Connection, found: Filter, conditions: list[ColumnElement[bool]], limit: int) -> Page:
-    looking = Looking(conn, found.wide, conditions)
+def _look(conn: Connection, looking: Looking, limit: int) -> Page:
     ids: list[str] = []
     full = False
     for row in looking:
