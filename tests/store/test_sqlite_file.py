@@ -129,3 +129,14 @@ def test_a_write_whose_descriptor_was_closed_meanwhile_is_not_acknowledged(app, 
         app.store.write(lambda conn: conn.exec_driver_sql("SELECT 1") and steal(path, "-wal", taker))
     app.task_named("load").enqueue(n=1)
     assert len(stored(path)) == 2
+
+
+def test_a_new_file_and_those_beside_it_are_readable_by_their_owner_only(tmp_path):
+    path = tmp_path / "new.db"
+    jobs = JobTrail(f"sqlite:///{path}")
+    jobs.task(name="add")(lambda: None)
+    jobs.task_named("add").enqueue()
+    found = {one.name: oct(one.stat().st_mode & 0o777) for one in tmp_path.iterdir() if one.is_file()}
+    jobs.close()
+    assert "new.db" in found
+    assert set(found.values()) == {"0o600"}, found

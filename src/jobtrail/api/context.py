@@ -37,7 +37,6 @@ class ApiContext:
     Attributes:
         jobs: the application.
         access: the ways in which somebody may be known.
-        secret: mixed into the signature of sessions.
         search_seconds: the time limit of searches, in seconds.
         cache: keeps answers that many clients ask for at once.
         topics: what can be watched live, by name; see `topics`.
@@ -46,7 +45,6 @@ class ApiContext:
 
     jobs: JobTrail
     access: Access
-    secret: str = ""
     search_seconds: float = SEARCH_SECONDS
     cache: ReadCache = field(default_factory=ReadCache)
     topics: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +56,7 @@ class ApiContext:
     def __post_init__(self) -> None:
         """Share the application's queries among all clients."""
         self.queries = self.jobs.queries.shared(self.cache, lambda: self.search_seconds)
-        self.logins = TokenLogins(self.store, self.secret, self.call)
+        self.logins = TokenLogins(self.store, self.call)
 
     @property
     def store(self) -> Store:

@@ -69,7 +69,6 @@ def create_api(
     allowed_hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
     prefix: str = "",
-    secret: str = "",
 ) -> FastAPI:
     """The API and the console of an application, as an ASGI application to be served or mounted.
 
@@ -79,7 +78,6 @@ def create_api(
     local: is whoever is on this machine an admin? Default: yes, as long as there is neither login nor proxy_header.
     allowed_hosts: the names of this server (where ``local``, loopback names always count). origins: pages of other
     origins that may change something. prefix: the path below which a proxy serves this.
-    secret: mixed into the signature of sessions; the same in all processes.
 
     Raises: InvalidOption.
     """
@@ -87,7 +85,7 @@ def create_api(
         login=login, tokens=tokens, proxy_header=proxy_header, trusted_proxies=trusted_proxies,
         proxy_roles=proxy_roles, local=local,
     )  # fmt: skip
-    context = ApiContext(jobs, access, secret)
+    context = ApiContext(jobs, access)
     app = FastAPI(
         title="jobtrail", version=workers.our_version(), openapi_url=None, docs_url=None, redoc_url=None,
         redirect_slashes=False,

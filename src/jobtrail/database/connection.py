@@ -176,6 +176,7 @@ class Database:
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise InvalidOption(Message("database.no-driver")) from error
         if self.is_sqlite:
+            event.listen(engine, "do_connect", self._make_file)
             event.listen(engine, "connect", self._prepare_sqlite)
         else:
             event.listen(engine, "connect", self._start_session)
@@ -188,6 +189,13 @@ class Database:
         with self._lock:
             driver.files = Descriptors(self._path, self._descriptors)
             self._descriptors.add(driver.files)
+
+    def _make_file(self, *_arguments: object) -> None:
+        """Make a new file readable by its owner only, as are the files that SQLite makes beside it."""
+        if self._path.startswith("file:"):  # an address, not a path
+            return
+        with contextlib.suppress(OSError):  # it is there; or the connection says what is wrong
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
     def _start_session(self, driver: Any, _record: object) -> None:
         self.pooled, self.standby = start_session(driver, self.pooler)

@@ -482,3 +482,12 @@ tokens = Table(
     Column("used_at", Moment),
     Column("revoked_at", Moment),
 )
+
+sessions = Table(
+    "jobtrail_sessions",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("token", Id, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Index("ix_jobtrail_sessions_expires_at", "expires_at"),
+)

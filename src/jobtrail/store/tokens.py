@@ -1,17 +1,16 @@
-"""API tokens: who may do what over the network. Only a digest is kept; the token itself is shown once."""
+"""API tokens and sessions: who may do what over the network. Only digests are kept; a token or cookie is shown once."""
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
-from jobtrail.database.tables import tokens
+from jobtrail.database.tables import sessions, tokens
 from jobtrail.job.model import new_id
 
 from . import events
@@ -37,6 +36,10 @@ class Token:
     role: str
 
 
+def _random() -> str:
+    return secrets.token_urlsafe(32)
+
+
 def digest_of(token: str) -> str:
     """What is kept of a token; it has 256 random bits, so a plain hash is enough."""
     return hashlib.sha256(token.encode()).hexdigest()
@@ -53,7 +56,7 @@ def create(
     expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
     """Make a token; the text is given back once and not kept."""
-    text = PREFIX + secrets.token_urlsafe(32)
+    text = PREFIX + _random()
     made = Token(new_id(), name, role)
     columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at")
     dialect.insert_many(conn, tokens, columns, [(made.id, name, role, digest_of(text), now, actor, expires_at)])
@@ -61,33 +64,24 @@ def create(
     return made, text
 
 
-def find(conn: Connection, text: str, now: datetime) -> Token | None:
+def find(conn: Connection, text: str, now: datetime) -> StoredToken | None:
     """The token, if it is known, not revoked and not over its time."""
-    wanted = digest_of(text)
-    row = conn.execute(select(tokens).where(tokens.c.digest == wanted, tokens.c.revoked_at.is_(None))).first()
-    if row is None or not hmac.compare_digest(row.digest, wanted):
-        return None
-    if row.expires_at is not None and row.expires_at <= now:
-        return None
-    return Token(row.id, row.name, row.role)
+    return _valid(conn, tokens.c.digest == digest_of(text), now)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A token with its digest and times; only what signs sessions needs the digest."""
+    """A token, and when it was used last."""
 
     token: Token
-    digest: str
-    expires_at: datetime | None
     used_at: datetime | None
 
 
-def by_id(conn: Connection, token: str) -> StoredToken | None:
-    """The token of this id; None where there is none or it is revoked."""
-    row = conn.execute(select(tokens).where(tokens.c.id == token, tokens.c.revoked_at.is_(None))).first()
-    if row is None:
+def _valid(conn: Connection, condition: Any, now: datetime) -> StoredToken | None:
+    row = conn.execute(select(tokens).where(condition, tokens.c.revoked_at.is_(None))).first()
+    if row is None or (row.expires_at is not None and row.expires_at <= now):
         return None
-    return StoredToken(Token(row.id, row.name, row.role), row.digest, row.expires_at, row.used_at)
+    return StoredToken(Token(row.id, row.name, row.role), row.used_at)
 
 
 def used(conn: Connection, token: str, now: datetime) -> None:
@@ -111,3 +105,25 @@ def all_of(conn: Connection) -> list[dict[str, Any]]:
     """Every token without its digest, newest first."""
     columns = [column for column in tokens.c if column.name != "digest"]
     return [dict(row._mapping) for row in conn.execute(select(*columns).order_by(tokens.c.id.desc()))]
+
+
+# -- sessions ----------------------------------------------------------------------------------------
+
+
+def begin_session(conn: Connection, dialect: Dialect, token: Token, now: datetime, expires_at: datetime) -> str:
+    """Store a session of a token and remove expired ones; the text of its cookie is returned once and not kept."""
+    text = _random()
+    conn.execute(delete(sessions).where(sessions.c.expires_at <= now))
+    dialect.insert_many(conn, sessions, ("digest", "token", "expires_at"), [(digest_of(text), token.id, expires_at)])
+    return text
+
+
+def of_session(conn: Connection, text: str, now: datetime) -> StoredToken | None:
+    """The token of a session, if session and token are valid."""
+    mine = select(sessions.c.token).where(sessions.c.digest == digest_of(text), sessions.c.expires_at > now)
+    return _valid(conn, tokens.c.id == mine.scalar_subquery(), now)
+
+
+def end_session(conn: Connection, text: str) -> None:
+    """Remove a session: its cookie is worth nothing from now on, in every process."""
+    conn.execute(delete(sessions).where(sessions.c.digest == digest_of(text)))

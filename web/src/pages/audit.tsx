@@ -28,6 +28,9 @@ const NAMES = [
   "schedule_removed",
   "token_created",
   "token_revoked",
+  "logged_in",
+  "logged_out",
+  "login_failed",
   "bulk_started",
 ];
 

@@ -116,7 +116,7 @@ class Access:
         found = await logins.token(text)
         if found is None:
             logins.attempts.check(address)
-            logins.attempts.failed(address)
+            await logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"), headers=CHALLENGE)
         return Person(found.name, found.role, "token")
 

@@ -1,20 +1,22 @@
-"""Sessions: a token exchanged for a signed cookie, which ends with the token; and how often a login may fail."""
+"""Sessions: a token exchanged for a random cookie, which ends at the logout or with the token; and how often a login may fail."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import OrderedDict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from itsdangerous import BadData, TimestampSigner
-
 from jobtrail.api.problems import Problem
+from jobtrail.errors import StoreError
 from jobtrail.messages import Message
-from jobtrail.store import tokens
-from jobtrail.store.search.grammar import ID
+from jobtrail.store import events, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from sqlalchemy import Connection
 
     from jobtrail.store import Store
     from jobtrail.store.tokens import StoredToken, Token
@@ -24,20 +26,19 @@ LASTS = 7 * 86_400  # seconds
 MOST_FAILURES = 10
 WITHIN = 300.0  # seconds
 REMEMBERED = 4096  # addresses
+MOST_LINES = 100  # failures that are recorded within this time, of all addresses
 
 
 class TokenLogins:
     """Logins by API token and by session cookie against one store.
 
     Args:
-        store: where the tokens are.
-        secret: mixed into the signature of sessions.
+        store: where tokens and sessions are.
         call: calls a function in a thread.
     """
 
-    def __init__(self, store: Store, secret: str, call: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, store: Store, call: Callable[..., Awaitable[Any]]) -> None:
         self._store = store
-        self._secret = secret
         self._call = call
         self.attempts = LoginAttempts()
 
@@ -48,67 +49,80 @@ class TokenLogins:
 
     async def session(self, cookie: str) -> Token | None:
         """The token whose session this cookie is, if it still counts."""
-        found: Token | None = await self._call(find_session, self._store, self._secret, cookie)
+        found: Token | None = await self._call(find_session, self._store, cookie)
         return found
 
-    async def begin(self, token: Token) -> str:
-        """The cookie of a new session."""
-        cookie: str = await self._call(begin_session, self._store, self._secret, token)
+    async def begin(self, token: Token, address: str) -> str:
+        """The cookie of a new session; the login is recorded."""
+        cookie: str = await self._call(begin_session, self._store, token, address)
         return cookie
+
+    async def end(self, cookie: str, address: str) -> None:
+        """End a session on the server; the logout is recorded."""
+        await self._call(end_session, self._store, cookie, address)
+
+    async def failed(self, address: str) -> None:
+        """Count a failed login of an address; the first and the one that has it wait are recorded."""
+        number = self.attempts.failed(address)
+        if number:
+            with contextlib.suppress(StoreError):  # the refusal does not depend on it
+                await self._call(_record_failure, self._store, address, number)
 
 
 def find_token(store: Store, text: str) -> Token | None:
     """The token of this text; its use is noted about once a minute."""
     with store.read() as conn:
-        found = tokens.find(conn, text, store.now())
-        stored = None if found is None else tokens.by_id(conn, found.id)
-    if stored is not None:
-        _note_use(store, stored)
-    return found
+        stored = tokens.find(conn, text, store.now())
+    return _used(store, stored)
 
 
-def _note_use(store: Store, stored: StoredToken) -> None:
+def find_session(store: Store, cookie: str) -> Token | None:
+    """The token whose session this is, if it still counts."""
+    with store.read() as conn:
+        stored = tokens.of_session(conn, cookie, store.now())
+    return _used(store, stored)
+
+
+def _used(store: Store, stored: StoredToken | None) -> Token | None:
+    if stored is None:
+        return None
     now = store.now()
     if stored.used_at is None or stored.used_at < now - tokens.USED_EVERY:
         store.write(lambda conn: tokens.used(conn, stored.token.id, now), key=stored.token.id)
-
-
-def begin_session(store: Store, secret: str, token: Token) -> str:
-    """The cookie of a token's session.
-
-    It is signed with the token's digest: no other key has to be kept, every process can check it, and it is worth nothing
-    once the token is revoked.
-    """
-    with store.read() as conn:
-        stored = tokens.by_id(conn, token.id)
-    return _signer("" if stored is None else stored.digest, secret).sign(token.id).decode()
-
-
-def find_session(store: Store, secret: str, cookie: str) -> Token | None:
-    """The token whose session this is, if it still counts."""
-    token_id = cookie.partition(".")[0]
-    if not ID.fullmatch(token_id):
-        return None
-    with store.read() as conn:
-        stored = tokens.by_id(conn, token_id)
-    if stored is None or (stored.expires_at is not None and stored.expires_at <= store.now()):
-        return None
-    try:
-        _signer(stored.digest, secret).unsign(cookie, max_age=LASTS)
-    except BadData:
-        return None
-    _note_use(store, stored)
     return stored.token
 
 
-def _signer(digest: str, secret: str) -> TimestampSigner:
-    return TimestampSigner(f"{secret}{digest}", salt="jobtrail.session", digest_method=_sha256())
+def begin_session(store: Store, token: Token, address: str) -> str:
+    """The cookie of a new session of a token. The database has its digest only, so who can read it cannot use it."""
+    now = store.now()
+
+    def operation(conn: Connection) -> str:
+        _record(conn, store, f"token:{token.name}", "logged_in", address)
+        return tokens.begin_session(conn, store.dialect, token, now, now + timedelta(seconds=LASTS))
+
+    return store.write(operation)
 
 
-def _sha256() -> object:
-    import hashlib
+def end_session(store: Store, cookie: str, address: str) -> None:
+    """End a session, in every process."""
+    with store.read() as conn:
+        stored = tokens.of_session(conn, cookie, store.now())
+    if stored is None:
+        return
 
-    return hashlib.sha256
+    def operation(conn: Connection) -> None:
+        tokens.end_session(conn, cookie)
+        _record(conn, store, f"token:{stored.token.name}", "logged_out", address)
+
+    store.write(operation)
+
+
+def _record_failure(store: Store, address: str, number: int) -> None:
+    store.write(lambda conn: _record(conn, store, "nobody", "login_failed", address, failures=number))
+
+
+def _record(conn: Connection, store: Store, actor: str, name: str, address: str, **detail: Any) -> None:
+    events.record_action(conn, store.dialect, store.now(), actor=actor, name=name, target=address, detail=detail)
 
 
 class LoginAttempts:
@@ -116,6 +130,7 @@ class LoginAttempts:
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, list[float]] = OrderedDict()
+        self._told: list[float] = []
 
     def check(self, address: str) -> None:
         """Refuse whoever has failed too often.
@@ -128,12 +143,17 @@ class LoginAttempts:
             message = Message("api.too-many-logins", wait=wait)
             raise Problem(429, "too-many-failures", message, headers={"Retry-After": str(wait)})
 
-    def failed(self, address: str) -> None:
-        """Remember one more."""
-        self._failures[address] = [*self._recent(address), time.monotonic()][-MOST_FAILURES:]
+    def failed(self, address: str) -> int:
+        """Remember one more; returns its number where it is to be recorded, else 0."""
+        self._failures[address] = recent = [*self._recent(address), time.monotonic()][-MOST_FAILURES:]
         self._failures.move_to_end(address)
         while len(self._failures) > REMEMBERED:
             self._failures.popitem(last=False)
+        self._told = [at for at in self._told if at > recent[-1] - WITHIN]
+        if len(recent) not in {1, MOST_FAILURES} or len(self._told) >= MOST_LINES:
+            return 0
+        self._told.append(recent[-1])
+        return len(recent)
 
     def _recent(self, address: str) -> list[float]:
         since = time.monotonic() - WITHIN

@@ -72,9 +72,9 @@ def _who(router: APIRouter, context: ApiContext) -> None:
         context.logins.attempts.check(address)
         found = await context.logins.token(credentials.token) if context.access.tokens else None
         if found is None:
-            context.logins.attempts.failed(address)
+            await context.logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"))
-        cookie = await context.logins.begin(found)
+        cookie = await context.logins.begin(found, address)
         response.set_cookie(
             sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",
             secure=_is_https(request, context),
@@ -84,12 +84,15 @@ def _who(router: APIRouter, context: ApiContext) -> None:
     @router.post(
         "/api/logout",
         operation_id="logout",
-        summary="End the session of this browser",
+        summary="End the session of this browser, on the server too",
         status_code=204,
-        responses=also(403),
+        responses=also(403, 503),
     )
     @needs(ANYONE)
     async def logout(request: Request, response: Response) -> None:
+        cookie = request.cookies.get(sessions.COOKIE)
+        if cookie:
+            await context.logins.end(cookie, context.access.address(request.scope))
         response.delete_cookie(sessions.COOKIE, path=_home(request), httponly=True, samesite="strict")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,7 +82,6 @@ def serve(
         local=near and not known,
         allowed_hosts=name or (),
         prefix=prefix,
-        secret=os.environ.get("JOBTRAIL_SECRET", ""),
     )
     _log_to_terminal()
     listening = listen(host, port)

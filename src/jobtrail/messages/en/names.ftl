@@ -31,6 +31,9 @@ event =
         [queue_resumed] queue resumed
         [token_created] token made
         [token_revoked] token revoked
+        [logged_in] logged in
+        [logged_out] logged out
+        [login_failed] login failed
         [bulk_started] bulk action started
         [schedule_added] schedule added
         [schedule_changed] declared otherwise

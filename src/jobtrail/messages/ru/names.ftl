@@ -78,6 +78,9 @@ event =
         [queue_resumed] очередь продолжена
         [token_created] токен выдан
         [token_revoked] токен отозван
+        [logged_in] вход
+        [logged_out] выход
+        [login_failed] неудачный вход
         [bulk_started] массовое действие начато
         [schedule_added] расписание добавлено
         [schedule_changed] объявлено иначе
