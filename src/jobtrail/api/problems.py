@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from jobtrail import errors
 from jobtrail.job.failure import mask_urls
+from jobtrail.job.json_value import MAX_DEPTH
 from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:
@@ -182,6 +183,8 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this one
     if error.status_code == 400:  # FastAPI's, of a body that is no text, or nested without end
         return _invalid_request({"$": Message("api.not-text")}).response()
+    if error.status_code == 422:  # of `bodies`
+        return _invalid_request({"$": Message("api.too-deep", most=MAX_DEPTH)}).response()
     code = _title(error.status_code).lower().replace(" ", "-")
     known = _SENTENCES.get(error.status_code)
     sentence = Message(known) if known else str(error.detail)
@@ -203,6 +206,7 @@ async def _unexpected(_request: Request, error: Exception) -> Response:
 
 _SENTENCES = {
     404: "api.nothing-here",
+    408: "api.body-too-slow",
     413: "api.too-large",
     405: "api.wrong-method",
 }

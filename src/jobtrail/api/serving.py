@@ -10,6 +10,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jobtrail.errors import UsageError
 from jobtrail.messages import Message
@@ -20,6 +21,47 @@ if TYPE_CHECKING:
 UNREAD = 60  # seconds for which what was sent may stay unread
 DRAIN = 5  # seconds that open requests have at the end
 MESSAGE_LIMIT = 1 << 20  # bytes of one message of a WebSocket
+HEAD_SECONDS = 10.0  # in which the head of a request has to be there
+MOST_CONNECTIONS = 800  # a process has 1,024 files by default
+
+
+class Protocol(H11Protocol):
+    """A connection that is closed where no whole head of a request comes in time, and where there are too many of them."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece; the first of another head begins the time of that."""
+        super().data_received(data)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait_for_head(self) -> None:
+        if self._timer is None and self._is_idle():
+            self._timer = self.loop.call_later(HEAD_SECONDS, self._time_is_over, self.cycle)
+
+    def _is_idle(self) -> bool:
+        ours = self.transport.get_protocol() in {self, None}  # not that of a WebSocket by now
+        return ours and (self.cycle is None or self.cycle.response_complete)
+
+    def _time_is_over(self, last: object) -> None:
+        self._timer = None
+        if self._is_idle() and self.cycle is last:
+            self.transport.close()
+        else:  # of a request that came meanwhile; there may be another head
+            self._wait_for_head()
 
 
 class Server(uvicorn.Server):
@@ -57,7 +99,8 @@ class Server(uvicorn.Server):
 def server_for(app: Any) -> Server:
     """A server for an ASGI application; ``await server.serve(sockets=[…])`` runs it."""
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="websockets-sansio",
+        app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, http=Protocol,
+        ws="websockets-sansio",
         ws_max_size=MESSAGE_LIMIT, timeout_graceful_shutdown=DRAIN,
     )  # fmt: skip
     return Server(config)

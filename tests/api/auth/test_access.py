@@ -228,7 +228,9 @@ def test_logins_logouts_and_failures_are_in_the_audit_and_failures_do_not_fill_i
     shown = clients().get("/api/audit").json()["entries"]
     assert {"logged_in", "logged_out", "login_failed", "token_created"} <= {one["name"] for one in shown}
     attempts = sessions.LoginAttempts()
-    assert sum(bool(attempts.failed(str(n))) for n in range(3 * sessions.MOST_LINES)) == sessions.MOST_LINES
+    for n in range(3 * sessions.MOST_LINES):
+        attempts.begin(str(n))
+    assert sum(bool(attempts.to_record(str(n))) for n in range(3 * sessions.MOST_LINES)) == sessions.MOST_LINES
 
 
 def test_behind_a_trusted_proxy_that_speaks_https_the_cookie_is_secure(clients, token):
@@ -265,14 +267,23 @@ def test_failures_are_forgotten_in_time_and_their_memory_is_bounded(monkeypatch)
     now = [0.0]
     monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
     for _ in range(sessions.MOST_FAILURES):
-        attempts.failed("a")
+        attempts.begin("a")
     with pytest.raises(Exception, match="too many logins"):
-        attempts.check("a")
+        attempts.begin("a")
     now[0] = sessions.WITHIN + 1
-    attempts.check("a")
+    attempts.begin("a")
     for n in range(sessions.REMEMBERED + 100):
-        attempts.failed(str(n))
+        attempts.begin(str(n))
     assert len(attempts._failures) == sessions.REMEMBERED
+
+
+def test_a_good_login_is_no_failure_and_a_body_that_is_none_is_one(app_jobs, clients, token):
+    client, text = clients(address=FAR), token()
+    for _ in range(2 * sessions.MOST_FAILURES):
+        assert client.post("/api/login", json={"token": text}).status_code == 200
+    for _ in range(sessions.MOST_FAILURES):
+        problem(client.post("/api/login", content=b"{", headers={"Content-Type": "application/json"}), 422)
+    problem(client.post("/api/login", json={"token": text}), 429)
 
 
 # -- proxies -------------------------------------------------------------------------------------------

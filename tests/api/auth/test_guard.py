@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
+import time
+
 import pytest
 from api_app import HERE, OURS, problem
+from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from jobtrail.api import Person
-from jobtrail.api.auth.guard import BODY_LIMIT, needs, person_of
+from jobtrail.api import Person, bodies
+from jobtrail.api.auth.guard import needs, person_of
+from jobtrail.api.bodies import is_too_deep, limit_of
 
 SUBMIT = {"task": "add", "args": {"a": 1}}
 FOREIGN = "https://evil.example"
@@ -166,10 +172,63 @@ def test_c37_a_socket_is_opened_by_our_own_pages_with_the_role_only(socket):
 # -- too much ------------------------------------------------------------------------------------------
 
 
-def test_a_request_that_is_too_large_is_refused_before_it_is_read(client):
-    problem(client.post("/api/jobs", content=b" " * (BODY_LIMIT + 1)), 413, "too-large")
-    pieces = (b" " * 1_000_000 for _ in range(20))
-    problem(client.post("/api/jobs", content=pieces, headers={"Content-Type": "application/json"}), 413)
+def test_a_request_that_is_too_large_is_refused_before_it_is_read(app_jobs, client):
+    most = limit_of(None, 0) + 4 * app_jobs.settings.argument_limit
+    for path, limit in (("/api/jobs", most), ("/api/login", 4096), ("/api/queues/default/pause", limit_of(None, 0))):
+        told = problem(client.post(path, content=b" " * (limit + 1)), 413, "too-large")
+        assert f"{limit:,}" in told["detail"]
+        pieces = (b" " * 4096 for _ in range(limit // 4096 + 1))
+        problem(client.post(path, content=pieces, headers={"Content-Type": "application/json"}), 413)
+
+
+def test_every_route_has_a_limit_of_its_body(app_jobs):
+    limits = {route.endpoint: limit_of(route.endpoint, 262_144) for route in app_jobs.asgi().routes if hasattr(route, "endpoint")}
+    assert sum(limit is None for limit in limits.values()) == 1  # files
+    assert max(limit for limit in limits.values() if limit is not None) < 1_200_000
+
+
+@pytest.mark.parametrize("depth", [81, 900, 30_000])
+@pytest.mark.parametrize("path", ["/api/jobs", "/api/schedules", "/api/units/preview", "/api/bulk/preview", "/api/questions/{}/answer"])
+def test_json_that_is_nested_too_deeply_is_refused_in_words(client, path, depth):
+    value = "[" * depth + "]" * depth
+    body = f'{{"task": "fail", "name": "x", "rule": "1h", "action": "cancel", "ids": {value}, "first": "2024", "value": {value}, "args": {{"message": {value}}}}}'
+    said = {"content": body, "headers": {"Content-Type": "application/json"}}
+    problem(client.post(path.format("0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"), **said), 422)
+
+
+def test_the_depth_is_found_in_linear_time_and_brackets_in_strings_do_not_count():
+    deep = b"[" * 81 + b"]" * 81
+    assert is_too_deep(deep)
+    assert not is_too_deep(b'{"a": "' + deep + b'", "b": [' + b"[]," * 1000 + b"[]]}")
+    assert is_too_deep(b'{"a": "\\\\", "b": ' + deep + b"}")
+    began = time.process_time()
+    for body in (b'"' + b'\\"' * 500_000, b'"' * 1_000_001, b"[]," * 350_000, b"[" * 1_000_000):
+        is_too_deep(body + b"[" * 100)
+    assert time.process_time() - began < 5
+
+
+def test_a_filter_with_too_many_words_is_refused_in_words(client):
+    for words in ("a " * 1990, "-a " * 1300, "task:a " * 550):
+        problem(client.get("/api/jobs", params={"q": words}), 422, "invalid-filter")
+    assert client.get("/api/jobs", params={"q": "task:a " * 200}).status_code == 200
+
+
+def test_a_compressed_body_is_not_opened(client):
+    body = gzip.compress(b'{"task": "add", "args": {"a": ' + b" " * 50_000_000 + b"1}}")
+    said = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    problem(client.post("/api/jobs", content=body, headers=said), 422)
+
+
+async def test_a_body_that_comes_too_slowly_is_refused(monkeypatch):
+    async def never():
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(bodies, "SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "PIECE_SECONDS", 0.05)
+    for limit in (1000, None):
+        with pytest.raises(HTTPException) as told:
+            await asyncio.wait_for(bodies.bounded(never, limit)(), 10)
+        assert told.value.status_code == 408
 
 
 def test_who_may_not_is_told_so_before_the_body_is_read(seen_as):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPConnection, HTTPException
 
 import pytest
+from live_server import Live, serving
 
 from jobtrail.api import assets
+from jobtrail.api import serving as serving_module
 from jobtrail.api.serving import listen
 
 
@@ -57,10 +61,68 @@ async def test_a_file_is_compressed_once_and_for_those_only_who_ask(tmp_path, mo
 
 @pytest.mark.parametrize("path", ["/none.js", "/../secret", "/%00"])
 async def test_what_is_no_file_of_the_console_is_not_found(tmp_path, path):
-    from starlette.exceptions import HTTPException
+    from starlette.exceptions import HTTPException as NoAnswer
 
     (tmp_path / "secret").write_text("s" * 1000)
     (tmp_path / "assets").mkdir()
-    with pytest.raises(HTTPException) as refused:
+    with pytest.raises(NoAnswer) as refused:
         await fetch(assets.Assets(tmp_path / "assets"), path)
     assert refused.value.status_code == 404
+
+
+# -- who is slow ---------------------------------------------------------------------------------------
+
+
+def asked(server, method="GET", path="/healthz", **said):
+    with closing(HTTPConnection("127.0.0.1", server.port, timeout=15)) as connection:
+        connection.request(method, path, **said)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def connected(server, sent=b""):
+    one = socket.create_connection(("127.0.0.1", server.port), timeout=15)
+    one.sendall(sent)
+    return one
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost:", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
+def test_a_connection_without_a_whole_head_of_a_request_is_closed(app_jobs, monkeypatch, sent):
+    monkeypatch.setattr(serving_module, "HEAD_SECONDS", 0.2)
+    with serving(app_jobs.asgi()) as server, connected(server, sent) as one:
+        with suppress(ConnectionResetError):
+            while one.recv(65536):  # until the server closes
+                pass
+
+
+def test_hundreds_of_slow_connections_do_not_delay_an_answer_and_there_is_a_most_of_them(app_jobs, monkeypatch):
+    monkeypatch.setattr(serving_module, "MOST_CONNECTIONS", 300)
+    with serving(app_jobs.asgi()) as server, ExitStack() as opened:
+        for _ in range(290):
+            opened.enter_context(connected(server, b"POST /api/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le"))
+        assert asked(server) == (200, b"ok")
+        with suppress(OSError):
+            for _ in range(30):
+                opened.enter_context(connected(server))
+        with pytest.raises((OSError, HTTPException)):
+            asked(server)
+
+
+def test_a_socket_stays_open_longer_than_the_time_for_a_head(app_jobs, monkeypatch):
+    monkeypatch.setattr(serving_module, "HEAD_SECONDS", 0.05)
+    with serving(app_jobs.asgi()) as server, closing(Live(server)) as page:
+        assert page.receive(10)["type"] == "hello"
+        with connected(server) as other:
+            assert other.recv(1) == b""  # its time was over; that of the page was long before
+        page.say(type="ping")
+        assert page.receive(10)["type"] == "pong"
+
+
+def test_large_bodies_do_not_delay_an_answer(app_jobs):
+    """Ten bodies of 7 MB at the login held every answer up for 27 s."""
+    said = {"X-Jobtrail": "1", "Content-Type": "application/json"}
+    with serving(app_jobs.asgi()) as server:
+        for _ in range(10):
+            body = b'{"token": "' + b"x" * 7_000_000 + b'"}'
+            assert asked(server, "POST", "/api/login", body=body, headers=said)[0] == 413
+        assert asked(server) == (200, b"ok")

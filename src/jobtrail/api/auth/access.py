@@ -115,7 +115,7 @@ class Access:
         address = self.address(scope)
         found = await logins.token(text)
         if found is None:
-            logins.attempts.check(address)
+            logins.attempts.begin(address)
             await logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"), headers=CHALLENGE)
         return Person(found.name, found.role, "token")

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.routing import Match
 
+from jobtrail.api.bodies import PLAIN, BoundedRoute, bounded, check_length, limit_of
 from jobtrail.api.problems import MEDIA_TYPE, Problem
 from jobtrail.api.problems import of as problem_of
 from jobtrail.errors import InvalidOption, JobTrailError
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 ANYONE = "anyone"
 OURS = "x-jobtrail"  # a header that no other site can have a browser send
 _RULE = "__jobtrail_needs__"
-_FILES = "__jobtrail_takes_files__"
+_ATTEMPT = "__jobtrail_attempt__"
 _ANY_HOST = "__jobtrail_any_host__"
-BODY_LIMIT = 8 << 20  # bytes of a request that is no file
 _PERSON = "jobtrail.person"
-_BOUNDED = "jobtrail.bounded"
+_LIMIT = "jobtrail.limit"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _CSP = (
@@ -78,9 +77,9 @@ def rule_of(endpoint: Any) -> str | None:
     return rule
 
 
-def takes_files(endpoint: _F) -> _F:
-    """Say of a route that it reads its body piece by piece and has a limit of its own."""
-    setattr(endpoint, _FILES, True)
+def counts_attempts(endpoint: _F) -> _F:
+    """Say of a route that each request is an attempt to log in, counted before its body is read."""
+    setattr(endpoint, _ATTEMPT, True)
     return endpoint
 
 
@@ -92,7 +91,7 @@ def under_any_name(endpoint: _F) -> _F:
 
 def routes(tag: str) -> APIRouter:
     """An empty set of routes below ``/api``; ``tag`` groups them in the description."""
-    return APIRouter(prefix="/api", tags=[tag], responses=also(401, 403, 422, 503))
+    return APIRouter(prefix="/api", tags=[tag], responses=also(401, 403, 422, 503), route_class=BoundedRoute)
 
 
 def also(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -173,7 +172,7 @@ class Guard:
         if scope["type"] == "websocket":
             await self.app(scope, receive, send)
         else:
-            await self.app(scope, self._bounded(scope, receive), self._with_headers(send))
+            await self.app(scope, bounded(receive, scope.get(_LIMIT, PLAIN)), self._with_headers(send))
 
     def _place(self, scope: Scope) -> None:
         """A path begins with that of the place where this is served, whether the proxy before it has cut that off or not."""
@@ -191,13 +190,14 @@ class Guard:
         role = rule_of(endpoint)
         if role is None:
             raise Problem(403, "closed", Message("api.closed"))
-        if not getattr(endpoint, _FILES, False):
-            scope[_BOUNDED] = True
-            _check_size(headers.get("content-length", ""))
+        scope[_LIMIT] = limit = limit_of(endpoint, self.context.jobs.settings.argument_limit)
+        check_length(headers.get("content-length", ""), limit)
         person = await self._person(scope, needed=role != ANYONE)
         self._check_origin(scope, headers, person)
         scope[_PERSON] = person
         if role == ANYONE:
+            if getattr(endpoint, _ATTEMPT, False):
+                self.context.logins.attempts.begin(self.access.address(scope))
             return
         if person is None:
             raise Problem(401, "login-needed", self._how(scope), headers=CHALLENGE)
@@ -273,21 +273,6 @@ class Guard:
             await problem.response()(scope, receive, self._with_headers(send))
 
     @staticmethod
-    def _bounded(scope: Scope, receive: Receive) -> Receive:
-        """A body that does not say its size before is counted as it comes."""
-        left = BODY_LIMIT
-
-        async def receiving() -> Event:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise HTTPException(413)
-            return message
-
-        return receiving if scope.get(_BOUNDED) else receive
-
-    @staticmethod
     def _with_headers(send: Send) -> Callable[[Event], Awaitable[None]]:
         async def sending(message: Event) -> None:
             if message["type"] == "http.response.start":
@@ -297,11 +282,6 @@ class Guard:
             await send(message)
 
         return sending
-
-
-def _check_size(length: str) -> None:
-    if length.isdecimal() and int(length) > BODY_LIMIT:
-        raise Problem(413, "too-large", Message("api.body-too-large", most=BODY_LIMIT))
 
 
 async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

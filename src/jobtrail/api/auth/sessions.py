@@ -62,8 +62,8 @@ class TokenLogins:
         await self._call(end_session, self._store, cookie, address)
 
     async def failed(self, address: str) -> None:
-        """Count a failed login of an address; the first and the one that has it wait are recorded."""
-        number = self.attempts.failed(address)
+        """Record a failed login of an address: the first, and the one after which it has to wait."""
+        number = self.attempts.to_record(address)
         if number:
             with contextlib.suppress(StoreError):  # the refusal does not depend on it
                 await self._call(_record_failure, self._store, address, number)
@@ -130,30 +130,35 @@ class LoginAttempts:
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, list[float]] = OrderedDict()
-        self._told: list[float] = []
+        self._recorded: list[float] = []
 
-    def check(self, address: str) -> None:
-        """Refuse whoever has failed too often.
+    def begin(self, address: str) -> None:
+        """Count an attempt as failed, until it is forgiven.
 
-        Raises: Problem 429, with the seconds to wait.
+        Raises: Problem 429, with the seconds to wait, for whoever has failed too often.
         """
-        recent = self._recent(address)
+        recent, now = self._recent(address), time.monotonic()
         if len(recent) >= MOST_FAILURES:
-            wait = max(int(recent[0] + WITHIN - time.monotonic()) + 1, 1)
+            wait = max(int(recent[0] + WITHIN - now) + 1, 1)
             message = Message("api.too-many-logins", wait=wait)
             raise Problem(429, "too-many-failures", message, headers={"Retry-After": str(wait)})
-
-    def failed(self, address: str) -> int:
-        """Remember one more; returns its number where it is to be recorded, else 0."""
-        self._failures[address] = recent = [*self._recent(address), time.monotonic()][-MOST_FAILURES:]
+        self._failures[address] = [*recent, now]
         self._failures.move_to_end(address)
         while len(self._failures) > REMEMBERED:
             self._failures.popitem(last=False)
-        self._told = [at for at in self._told if at > recent[-1] - WITHIN]
-        if len(recent) not in {1, MOST_FAILURES} or len(self._told) >= MOST_LINES:
+
+    def forgive(self, address: str) -> None:
+        """Forget the last attempt of an address: it did not fail."""
+        self._failures[address] = self._failures.get(address, [])[:-1]
+
+    def to_record(self, address: str) -> int:
+        """How many attempts have failed, where that is to be recorded; else 0."""
+        number, now = len(self._recent(address)), time.monotonic()
+        self._recorded = [at for at in self._recorded if at > now - WITHIN]
+        if number not in {1, MOST_FAILURES} or len(self._recorded) >= MOST_LINES:
             return 0
-        self._told.append(recent[-1])
-        return len(recent)
+        self._recorded.append(now)
+        return number
 
     def _recent(self, address: str) -> list[float]:
         since = time.monotonic() - WITHIN

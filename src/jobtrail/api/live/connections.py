@@ -15,6 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from jobtrail.api import problems
 from jobtrail.api.auth.guard import also, needs, person_of, routes
+from jobtrail.api.bodies import is_too_deep
 from jobtrail.api.problems import Problem
 from jobtrail.errors import InvalidOption, JobTrailError
 from jobtrail.messages import Message, render
@@ -211,7 +212,7 @@ class Conversation:
                 said = await self._websocket.receive_text()
             except (WebSocketDisconnect, RuntimeError, KeyError):  # KeyError: bytes where text is due
                 return None
-            if len(said) > LONGEST_SAID:
+            if len(said) > LONGEST_SAID or is_too_deep(said.encode(errors="replace")):
                 return NOT_UNDERSTOOD
             try:
                 words = json.loads(said)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes
 from jobtrail.api.requests import AwareMoment, StartedJob, WithReason
 from jobtrail.commands import bulk
 from jobtrail.queries.base import Model
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from jobtrail.api.auth.access import Person
     from jobtrail.api.context import ApiContext
     from jobtrail.commands.job_handle import Job
+
+
+IDS_LIMIT = 64 * bulk.MOST_JOBS  # bytes
 
 
 class BulkSelection(Model):
@@ -48,6 +52,7 @@ def make(context: ApiContext) -> APIRouter:
     router = routes("bulk")
 
     @router.post("/bulk/preview", operation_id="previewBulk", summary="What a bulk action would do; nothing is written")
+    @takes(IDS_LIMIT)
     @needs("operator")
     async def preview(wanted: BulkSelection, who: Who) -> BulkPreview:
         return await context.call(lambda: context.queries.bulk_preview(wanted.meant(), role=who.role))
@@ -62,6 +67,7 @@ def make(context: ApiContext) -> APIRouter:
         "same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what "
         "was shown is left to do.",
     )
+    @takes(IDS_LIMIT)
     @needs("operator")
     async def start(given: BulkStart, who: Who, response: Response) -> StartedJob:
         job = await _start(context, given, who)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes_arguments
 from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
 from jobtrail.commands.job_fields import stored_row
@@ -161,6 +162,7 @@ def _submitting(router: APIRouter, context: ApiContext) -> None:
         status_code=201,
         responses={200: {"model": StoredJob, "description": "It was there already."}, **also(404, 409, 410, 413)},
     )
+    @takes_arguments
     @needs("operator")
     async def submit(
         response: Response,
@@ -246,6 +248,7 @@ def _steering(router: APIRouter, context: ApiContext) -> None:
         status_code=201,
         responses={200: {"model": StoredJob, "description": "It was there already."}, **also(404, 409, 413)},
     )
+    @takes_arguments
     @needs("operator")
     async def again(response: Response, job_id: str, who: Who, said: Rerun = ALL_AGAIN) -> StoredJob:
         stored = await context.call(_rerun, context, job_id, said, who)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes_arguments
 from jobtrail.api.ids import question_id
 from jobtrail.api.requests import WithReason
 from jobtrail.commands import answers
@@ -61,6 +62,7 @@ def make(context: ApiContext) -> APIRouter:
         description="422 with `errors` by field where the answer does not fit; the question stays open. 409 where somebody "
         "else has answered (`actor`, `at`), 410 where nobody waits for it any more. The same answer again is no error.",
     )
+    @takes_arguments
     @needs("operator")
     async def answer(question: str, given: GivenAnswer, who: Who) -> questions.QuestionDetail:
         return await context.call(_answer, context, question_id(question), given, who.actor)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes_arguments
 from jobtrail.api.requests import AwareMoment, StartedJob, WithReason
 from jobtrail.errors import InvalidArguments
 from jobtrail.job.masking import left_masked, restored
@@ -165,6 +166,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
     @router.post(
         "/schedules", operation_id="addSchedule", summary="Add a schedule", status_code=201, responses=also(409)
     )
+    @takes_arguments
     @needs("admin")
     async def add(new: NewSchedule, who: Who) -> schedules.ScheduleDetail:
         said = {name: value for name, value in new.given().items() if value is not None or name == "grace"}
@@ -178,6 +180,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
     @router.patch(
         "/schedules/{name:path}", operation_id="editSchedule", summary="Change words of a schedule", responses=also(404)
     )
+    @takes_arguments
     @needs("admin")
     async def edit(name: Name, changes: ScheduleEdit, who: Who) -> schedules.ScheduleDetail:
         await context.call(_edit, context, name, changes, who.actor)

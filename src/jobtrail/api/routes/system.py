@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 
 from jobtrail.api.auth import sessions
-from jobtrail.api.auth.guard import ANYONE, also, needs, under_any_name
+from jobtrail.api.auth.guard import ANYONE, also, counts_attempts, needs, under_any_name
+from jobtrail.api.bodies import BoundedRoute, takes
 from jobtrail.api.problems import Problem
-from jobtrail.errors import StoreError
+from jobtrail.errors import JobTrailError, StoreError
 from jobtrail.messages import Message
 from jobtrail.queries.base import Model
 from jobtrail.queries.monitoring import health
@@ -19,8 +20,10 @@ from jobtrail.store import workers
 
 if TYPE_CHECKING:
     from jobtrail.api.context import ApiContext
+    from jobtrail.store.tokens import Token
 
 
+LOGIN_LIMIT = 4096  # bytes
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -48,7 +51,7 @@ class Ready(Model):
 
 def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
-    router = APIRouter(tags=["system"], responses=also(422))
+    router = APIRouter(tags=["system"], responses=also(422), route_class=BoundedRoute)
     _who(router, context)
     _health(router, context)
     return router
@@ -66,11 +69,12 @@ def _who(router: APIRouter, context: ApiContext) -> None:
         summary="Exchange a token for a session cookie",
         responses=also(401, 403, 429, 503),
     )
+    @takes(LOGIN_LIMIT)
+    @counts_attempts
     @needs(ANYONE)
     async def login(request: Request, response: Response, credentials: Credentials) -> Me:
         address = context.access.address(request.scope)
-        context.logins.attempts.check(address)
-        found = await context.logins.token(credentials.token) if context.access.tokens else None
+        found = await _exchange(context, credentials.token, address)
         if found is None:
             await context.logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"))
@@ -84,7 +88,7 @@ def _who(router: APIRouter, context: ApiContext) -> None:
     @router.post(
         "/api/logout",
         operation_id="logout",
-        summary="End the session of this browser, on the server too",
+        summary="End the session of this browser",
         status_code=204,
         responses=also(403, 503),
     )
@@ -94,6 +98,18 @@ def _who(router: APIRouter, context: ApiContext) -> None:
         if cookie:
             await context.logins.end(cookie, context.access.address(request.scope))
         response.delete_cookie(sessions.COOKIE, path=_home(request), httponly=True, samesite="strict")
+
+
+async def _exchange(context: ApiContext, text: str, address: str) -> Token | None:
+    """The token of this text; an attempt that did not fail is forgiven, also where the database is away."""
+    try:
+        found = await context.logins.token(text) if context.access.tokens else None
+    except JobTrailError:
+        context.logins.attempts.forgive(address)
+        raise
+    if found is not None:
+        context.logins.attempts.forgive(address)
+    return found
 
 
 def _me(request: Request, context: ApiContext) -> Me:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes_arguments
 from jobtrail.api.problems import Problem
 from jobtrail.api.requests import StartedJob, WithReason
 from jobtrail.errors import InvalidArguments
@@ -108,6 +109,7 @@ def _filling(router: APIRouter, context: ApiContext) -> None:
     @router.post(
         "/units/preview", operation_id="previewBackfill", summary="What a backfill would do; nothing is written"
     )
+    @takes_arguments
     @needs("operator")
     async def preview(wanted: BackfillRange) -> units.BackfillPreview:
         return await context.call(context.queries.backfill, wanted.task, **wanted.selection())
@@ -119,6 +121,7 @@ def _filling(router: APIRouter, context: ApiContext) -> None:
         status_code=201,
         responses={200: {"model": StartedJob, "description": "It is under way."}, **also(409)},
     )
+    @takes_arguments
     @needs("operator")
     async def start(wanted: BackfillStart, who: Who, response: Response) -> StartedJob:
         if wanted.digest is not None:

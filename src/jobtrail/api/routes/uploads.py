@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from jobtrail.api.auth.guard import Who, also, needs, routes, takes_files
+from jobtrail.api.auth.guard import Who, also, needs, routes
+from jobtrail.api.bodies import takes_files
 from jobtrail.api.problems import Problem
 from jobtrail.commands import uploads
 from jobtrail.messages import Message

@@ -3,6 +3,7 @@ follows = follows { $task } { $job }, which is { status-name }
 unit-in-the-way = job { $job } of its unit is in the way
 stands-for-it = job { $job } stands for it
 filter-too-long = a filter has at most { $most-grouped } characters; this one has { $length-grouped }
+filter-too-many-words = a filter has at most { $most } words; this one has more
 filter-unreadable = the filter cannot be read from '{ $rest }' on: a quotation mark is not closed, or is inside a word
 filter-no-value = '{ $key }' needs a value after the colon, as in status:failed
 filter-unknown-key = a filter has no key '{ $key }:'; the keys are: { $known }, args.NAME: (or put it in quotation marks to search for the text)

@@ -3,6 +3,7 @@ follows = следует за { $task } { $job }: { status-name }
 unit-in-the-way = мешает задание { $job } той же работы
 stands-for-it = его заменяет задание { $job }
 filter-too-long = в фильтре может быть { $most-grouped } знаков; в этом { $length-grouped }
+filter-too-many-words = в фильтре может быть не больше { $most } слов; в этом больше
 filter-unreadable = фильтр не читается начиная с «{ $rest }»: кавычка не закрыта или стоит внутри слова
 filter-no-value = «{ $key }»: после двоеточия нужно значение, например status:failed
 filter-unknown-key = в фильтре нет ключа «{ $key }:»; есть: { $known }, args.ИМЯ: (или возьмите в кавычки, чтобы искать текст)

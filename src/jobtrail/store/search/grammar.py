@@ -25,6 +25,7 @@ TEXTS = ("args", "error", "note", "task", "source", "period", "file", "labels", 
 
 NAMES = ("task", "source", "kind", "queue", "label")
 LONGEST = 4000  # characters of a filter
+MOST_WORDS = 200
 
 _TOKEN = re.compile(
     r'\s*(?P<minus>-?)(?:(?P<key>[A-Za-z_][^\s:"]*):)?(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<plain>[^\s"]+))(?=\s|$)'
@@ -91,7 +92,9 @@ def parse(text: str) -> Filter:
         raise InvalidFilter(Message("store.filter-too-long", most=LONGEST, length=len(text)))
     grouped: dict[tuple[str, bool], list[Word]] = {}
     free = 0
-    for key, value, quoted, negated in _tokens(text):
+    for number, (key, value, quoted, negated) in enumerate(_tokens(text)):
+        if number == MOST_WORDS:
+            raise InvalidFilter(Message("store.filter-too-many-words", most=MOST_WORDS))
         if key is None:
             # Several free texts must all be there, so each is a term of its own.
             grouped[f"{TEXT} {free}", negated] = [Word(value.lower())]
