@@ -31,6 +31,7 @@ class Settings:
     argument_limit, result_limit, log_limit, error_limit: caps of what is stored of one job.
     upload_folder: folder of uploaded files; None is a folder beside a SQLite database.
     input_roots: folders of the server below which the API accepts a file for a job.
+    secret_names: names of arguments, labels and answers that are masked beside those that are always.
     pooler: whether a pooler in transaction mode is in front of PostgreSQL; None to find out.
     notify_url: direct address of the same PostgreSQL database, for LISTEN behind a pooler.
     """
@@ -57,6 +58,7 @@ class Settings:
     upload_folder: str | None = None
     upload_limit: int = 1_073_741_824
     input_roots: tuple[str, ...] = ()
+    secret_names: tuple[str, ...] = ()
     keep_completed: float | None = 30
     keep_cancelled: float | None = 30
     keep_partial: float | None = 90
@@ -77,6 +79,9 @@ class Settings:
             if name in _PATHS:
                 values[name] = _paths(name, value)
                 continue
+            if name == "secret_names":
+                values[name] = _names(name, value)
+                continue
             if name not in known:
                 raise InvalidOption(Message("config.unknown-setting", name=name, known=sorted(known)))
             _check(name, value)
@@ -96,6 +101,12 @@ def _paths(name: str, value: Any) -> Any:
         code = "config.setting-not-path" if name == "upload_folder" else "config.setting-not-paths"
         raise InvalidOption(Message(code, name=name, value=repr(value)))
     return tuple(os.fspath(one) for one in given)
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) and one for one in value):
+        return tuple(value)
+    raise InvalidOption(Message("config.setting-not-names", name=name, value=repr(value)))
 
 
 def _is_path(value: Any) -> bool:
@@ -167,9 +178,14 @@ def _environment_model() -> type[BaseSettings]:
 
     types: dict[str, Any] = get_type_hints(Settings)
     types["input_roots"] = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_paths)]
+    types["secret_names"] = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_names)]
     definitions: Any = {name: (kind, None) for name, kind in types.items()}
     return create_model("Environment", __base__=Environment, **definitions)
 
 
 def _split_paths(text: str) -> tuple[str, ...]:
     return tuple(text.split(os.pathsep))
+
+
+def _split_names(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from jobtrail import errors
-from jobtrail.job.failure import mask_urls
+from jobtrail.job.masking import mask_text
 from jobtrail.job.json_value import MAX_DEPTH
 from jobtrail.messages import Message, render
 
@@ -64,7 +64,7 @@ class Problem(Exception):
             "title": _title(self.status),
             "status": self.status,
             "code": self.code,
-            "detail": mask_urls(self.detail),
+            "detail": mask_text(self.detail),
             **self.more,
         }
 
@@ -80,7 +80,7 @@ def _masked(value: Any) -> Any:
         return {name: _masked(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_masked(one) for one in value]
-    return mask_urls(value) if isinstance(value, str) else value
+    return mask_text(value) if isinstance(value, str) else value
 
 
 def of(error: errors.JobTrailError) -> Problem:

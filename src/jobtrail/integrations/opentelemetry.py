@@ -17,6 +17,7 @@ from jobtrail.commands.job_handle import Job
 from jobtrail.commands.service import Service
 from jobtrail.commands.using import NOTHING
 from jobtrail.errors import InvalidOption
+from jobtrail.job.masking import mask_text
 from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
 from jobtrail.store.workers import our_version
@@ -119,6 +120,7 @@ class Tracing:
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
         """The span of a step that is really done; one that is found again makes none."""
+        name = mask_text(name)
         with self.tracer.start_as_current_span(
             f"step {name}", attributes={"jobtrail.step": name}, **_OWN_ERRORS
         ) as span:
@@ -136,7 +138,7 @@ def tracing_middleware(provider: Any = None) -> Middleware:
 
 # -- what is said about a span -------------------------------------------------------------------------
 
-# An error is told by `_tell_error`: as it is kept in the job, with passwords in URLs masked.
+# An error is told by `_tell_error`: as it is kept in the job, with secrets masked.
 _OWN_ERRORS: dict[str, Any] = {"record_exception": False, "set_status_on_exception": False}
 
 
@@ -173,7 +175,11 @@ def _attempt(run: Run, slot: str | None) -> dict[str, Any]:
 
 
 def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value is not None}
+    return {
+        name: mask_text(value) if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value is not None
+    }
 
 
 def _tell_end(span: Span, run: Run, error: BaseException | None) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.messages import Message, render
 
 from .json_value import safe_text
+from .masking import mask_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +93,7 @@ def describe(error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Se
 
     ``limit`` bounds message (a quarter of it) and traceback (the rest) in bytes of UTF-8. Frames of
     ``skip_modules``, and of the machinery that carries a call from there to the user's code, are left out
-    where others remain. Passwords inside URLs become ``***``.
+    where others remain. Secrets in its texts become ``***``.
     """
     try:
         return _describe(error, limit, tuple(skip_modules))
@@ -121,14 +122,6 @@ def forget_frames(error: BaseException) -> None:
             left += one.exceptions
 
 
-def mask_urls(text: str) -> str:
-    """The text with the password of every ``scheme://user:password@host`` replaced by ``***``."""
-    return _PASSWORD.sub(r"://\1:***@", text) if "://" in text else text
-
-
-_PASSWORD = re.compile(r"://([^\s/:@]*):[^\s/]+@")
-
-
 def _describe(error: BaseException, limit: int, skip: tuple[str, ...]) -> Failure:
     name = type_name(error)
     said = _message_of(error, _text_of(error))
@@ -137,18 +130,18 @@ def _describe(error: BaseException, limit: int, skip: tuple[str, ...]) -> Failur
     last = _last_of(frames, skip)
     origin = f"{last[0]}:{last[3]}" if last else ""
     text = _Report(error, message, frames, skip).text()
-    traceback = safe_text(mask_urls(text), limit - limit // 4)
+    traceback = safe_text(mask_text(text), limit - limit // 4)
     sentence = _stored(said if isinstance(said, Message) else error.args[0] if error.args else None, limit // 4)
     return Failure(name, message, traceback, _fingerprint(name, message, origin), origin, sentence)
 
 
 def _cleaned(text: str, limit: int = ERROR_LIMIT) -> str:
-    return safe_text(mask_urls(text), limit)
+    return safe_text(mask_text(text), limit)
 
 
 def _stored(message: Any, limit: int) -> str:
     """The stored form of a message of the catalogue; one that would have to be cut is not kept."""
-    stored = mask_urls(message.stored) if isinstance(message, Message) else ""
+    stored = mask_text(message.stored) if isinstance(message, Message) else ""
     return stored if stored == safe_text(stored, limit) else ""
 
 
@@ -267,7 +260,7 @@ class _Report:
         if error is self.error:
             message, frames = self.known
         else:
-            message = safe_text(mask_urls(_text_of(error)), _INNER_MESSAGE)
+            message = safe_text(mask_text(_text_of(error)), _INNER_MESSAGE)
             frames = _users_frames(error.__traceback__, self.skip)
         lines = ["Traceback (most recent call last):", *_layout(frames)] if frames else []
         lines.append(f"{type_name(error)}: {message}" if message else type_name(error))
@@ -311,7 +304,7 @@ def _notes_of(error: BaseException) -> list[str]:
     notes = getattr(error, "__notes__", None)
     if not isinstance(notes, list):
         return []
-    return [safe_text(mask_urls(note), 1_000) for note in notes[:_NOTES_SHOWN] if isinstance(note, str)]
+    return [safe_text(mask_text(note), 1_000) for note in notes[:_NOTES_SHOWN] if isinstance(note, str)]
 
 
 # -- which errors are one ----------------------------------------------------------------------------

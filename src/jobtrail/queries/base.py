@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
-from jobtrail.job.failure import mask_urls
-from jobtrail.job.masking import masked
+from jobtrail.job.masking import mask_text, masked
 from jobtrail.job.model import file_name
 
 ID = "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"  # the job of the examples
@@ -38,8 +37,8 @@ class CappedCount(Model):
 
 
 def masked_text(text: str | None) -> str | None:
-    """A text with the passwords of its URLs hidden."""
-    return mask_urls(text) if text else text
+    """A text with its secrets hidden."""
+    return mask_text(text) if text else text
 
 
 def parsed(text: str | None) -> Any:
@@ -74,12 +73,16 @@ def _masked_value(value: Any, info: ValidationInfo) -> Any:
     return masked(value, marks_of(info))
 
 
+def _masked_text(text: str, info: ValidationInfo) -> str:
+    return mask_text(text, marks_of(info))
+
+
 def masked_file_name(stored: str | None) -> str | None:
     """The name of a stored input file, masked."""
     return masked_text(file_name(stored))
 
 
-MaskedText = Annotated[str, AfterValidator(mask_urls)]
+MaskedText = Annotated[str, AfterValidator(_masked_text)]
 MaskedJson = Annotated[Any, BeforeValidator(_masked_json)]  # from stored JSON
 MaskedValue = Annotated[Any, BeforeValidator(_masked_value)]  # from a value that is no JSON text
 MaskedObject = Annotated[dict[str, Any], BeforeValidator(_masked_value)]  # from a mapping

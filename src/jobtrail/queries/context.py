@@ -71,13 +71,17 @@ class QueryContext:
         return self.service.store.now()
 
     def marked(self, task: str) -> frozenset[str]:
-        """The arguments of a task that the task declares secret."""
+        """The names whose values are secret: those that the task declares, and those of the setting."""
         found = self.tasks.find(task)
-        return found.secret if found is not None else frozenset()
+        named = frozenset(self.service.settings.secret_names)
+        return named | found.secret if found is not None else named
 
     def view(self, role: str | None) -> MaskedView | None:
         """What a filter is compared with: masked values for roles below admin; None for the stored ones."""
-        return None if role in {None, "admin"} else MaskedView(self.marked)
+        if role in {None, "admin"}:
+            return None
+        names = frozenset(self.service.settings.secret_names).union(*(task.secret for task in self.tasks.all()))
+        return MaskedView(self.marked, names)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

@@ -258,7 +258,9 @@ def read_unit(conn: Connection, context: QueryContext, key: str) -> UnitDetail:
     if found is None:
         raise NotFound(Message("api.no-unit", key=key[:100]))
     page = search.find(conn, f"unit:{found.unit}", now=context.now(), limit=JOBS)
-    return UnitDetail(unit=unit_line(found), task=found.task, jobs=[job_line(row) for row in page.rows])
+    marked = context.marked(found.task)
+    lines = [job_line(row, marked=marked) for row in page.rows]
+    return UnitDetail(unit=unit_line(found), task=found.task, jobs=lines)
 
 
 def unit_line(row: UnitRow) -> UnitLine:

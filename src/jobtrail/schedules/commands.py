@@ -252,7 +252,8 @@ class ScheduleCommands:
     def _marked(self, row: ScheduleRow) -> frozenset[str]:
         """Return the secret arguments of the task, where it is known here."""
         task = self._service.tasks.find(row.task)
-        return task.secret if task is not None else frozenset()
+        named = frozenset(self._service.settings.secret_names)
+        return named | task.secret if task is not None else named
 
     def _as_declared(self, row: ScheduleRow, now: datetime) -> dict[str, Any]:
         declared_ = declared_of(row)

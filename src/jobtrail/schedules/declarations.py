@@ -94,7 +94,8 @@ class Declarations:
         """
         named = name_option(Message("schedules.schedule-name"), task.name if name is None else name)
         checked = check_for(definition, task, self._service.settings.argument_limit)
-        return DeclaredSchedule(named, task.name, checked, origin, task.secret)
+        secret = task.secret.union(self._service.settings.secret_names)
+        return DeclaredSchedule(named, task.name, checked, origin, secret)
 
     def _keep(self, one: DeclaredSchedule) -> None:
         if one.name in self._declared:

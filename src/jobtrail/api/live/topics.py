@@ -126,7 +126,8 @@ class JobsLook:
             page = search.find(conn, self.filter, now=store.now(), limit=self.limit, view=self._view)
             ids = [row.id for row in page.rows if row.status.value in _REPORTING]
             reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
-        parts = {row.id: _text(job_line(row, reported.get(row.id))) for row in page.rows}
+        marked = self.context.marked
+        parts = {row.id: _text(job_line(row, reported.get(row.id), marked(row.task))) for row in page.rows}
         order = list(parts)
         parts["page"] = json.dumps({"next": page.next, "note": page.note, "searched": page.searched})
         return Found(parts, order)
@@ -160,7 +161,7 @@ class JobLook:
             reported = runs.progress_of(conn, [self.job]).get(self.job)
             newest = events.newest_of_job(conn, self.job)
             self._read_log(conn)
-        line = job_line(row, reported)
+        line = job_line(row, reported, self.context.marked(row.task))
         version = [row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
         parts = {"job": _text(line), "version": json.dumps(json.dumps(version))}
         return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})

@@ -4,6 +4,7 @@ setting-not-number = the setting { $name } must be a number above 0; it is { $va
 bad-variable = { $variable } has the value '{ $text }', which is not of type { $type }
 setting-not-path = the setting { $name } must be a path; it is { $value }
 setting-not-paths = the setting { $name } must be a list of paths; it is { $value }
+setting-not-names = the setting '{ $name }' is a list of names, not { $value }
 variable-without-task = { $place }: no registered task has this name
 ambiguous-variable = { $place } may mean the task '{ $owner }' or the task '{ $name }'; set it in { $file }, where tasks have their full names
 unreadable-file = { $named }, which cannot be read: { $error }

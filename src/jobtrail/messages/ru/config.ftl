@@ -4,6 +4,7 @@ setting-not-number = настройка { $name } должна быть числ
 bad-variable = значение '{ $text }' переменной { $variable } не подходит: нужен тип { $type }
 setting-not-path = настройка { $name } должна быть путём, а не { $value }
 setting-not-paths = настройка { $name } должна быть списком путей, а не { $value }
+setting-not-names = настройка «{ $name }» — список имён, а не { $value }
 variable-without-task = { $place }: задачи с таким именем нет
 ambiguous-variable = { $place } может относиться к задаче '{ $owner }' или '{ $name }'; задайте значение в { $file }, где имена задач пишутся полностью
 unreadable-file = { $named }; файл не читается: { $error }

@@ -175,7 +175,7 @@ def read_detail(conn: Connection, context: QueryContext, job_id: str, *, role: s
     found = events.of_job(conn, row.id, limit=TRAIL)
     columns = JobColumns.model_validate(row, context={"marked": marked})
     columns.items = ItemCounts(ok=counts.ok, failed=counts.failed, skipped=counts.skipped)
-    columns.progress = progress(runs.progress_of(conn, [row.id]).get(row.id))
+    columns.progress = progress(runs.progress_of(conn, [row.id]).get(row.id), marked)
     # The parts are valid and masked already.
     return JobDetail.model_construct(
         **dict(columns),

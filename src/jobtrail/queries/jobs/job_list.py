@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from jobtrail.queries.base import ID, CappedCount, ErrorLine, FileName, MaskedText, MaskedValue, Model
+from jobtrail.queries.base import ID, NO_MARKS, CappedCount, ErrorLine, FileName, MaskedText, MaskedValue, Model
 from jobtrail.store import runs
 from jobtrail.store.search import search
 
@@ -127,7 +127,7 @@ def read_page(
     active = [row.id for row in page.rows if row.status.value in _REPORTS]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     return JobPage(
-        jobs=[job_line(row, reported.get(row.id)) for row in page.rows],
+        jobs=[job_line(row, reported.get(row.id), context.marked(row.task)) for row in page.rows],
         next=page.next,
         count=read_count(conn, context, text, role=role) if count else None,
         searched=page.searched,
@@ -167,20 +167,24 @@ def _counts(conn: Connection, context: QueryContext, text: str, view: MaskedView
     return JobCounts(status=by_status, all=CappedCount.model_validate(together), now=now)
 
 
-def job_line(row: ListRow | JobRow, reported: dict[str, Any] | None = None) -> JobLine:
+def job_line(
+    row: ListRow | JobRow, reported: dict[str, Any] | None = None, marked: frozenset[str] = NO_MARKS
+) -> JobLine:
     """One job as a list shows it, from a row of a list or a complete row.
 
     Args:
         row: What was read of the job.
         reported: Its last progress report, where one was read.
+        marked: The names whose values are secret, beside those that always are.
     """
-    line = JobLine.model_validate(row)
-    line.progress = progress(reported)
+    line = JobLine.model_validate(row, context={"marked": marked})
+    line.progress = progress(reported, marked)
     return line
 
 
-def progress(reported: dict[str, Any] | None) -> JobProgress | None:
+def progress(reported: dict[str, Any] | None, marked: frozenset[str] = NO_MARKS) -> JobProgress | None:
     """The last progress report of a job, with secrets masked."""
     if reported is None:
         return None
-    return JobProgress(**{name: reported.get(name) for name in JobProgress.model_fields})
+    found = {name: reported.get(name) for name in JobProgress.model_fields}
+    return JobProgress.model_validate(found, context={"marked": marked})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from jobtrail.job.failure import mask_urls
+from jobtrail.job.masking import mask_text
 from jobtrail.queries.base import Model
 from jobtrail.store import jobs, runs
 
@@ -138,7 +138,7 @@ def _records(seq: int, text: str) -> Iterator[LogRecord]:
 def _record(seq: int, text: str) -> LogRecord:
     head = _HEAD.match(text)
     at = datetime.fromisoformat(head["at"]) if head else None
-    return LogRecord(seq=seq, at=at, level=head["level"] if head else None, text=mask_urls(text))
+    return LogRecord(seq=seq, at=at, level=head["level"] if head else None, text=mask_text(text))
 
 
 def read_text(conn: Connection, job_id: str) -> str:
@@ -147,5 +147,5 @@ def read_text(conn: Connection, job_id: str) -> str:
     Raises:
         NotFound: if there is no such job.
     """
-    text = mask_urls(runs.log_text(conn, jobs.resolve(conn, job_id).id))
+    text = mask_text(runs.log_text(conn, jobs.resolve(conn, job_id).id))
     return f"{text}\n" if text else ""

@@ -7,10 +7,9 @@ from json import dumps, loads
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import false, not_, or_
+from sqlalchemy import and_, not_, or_
 
-from jobtrail.job.failure import mask_urls
-from jobtrail.job.masking import TEXT_HINTS, masked
+from jobtrail.job.masking import STEMS, mask_text, masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +21,15 @@ _JSON = ("args", "error", "labels", "context", "file")
 
 @dataclass(frozen=True, slots=True)
 class MaskedView:
-    """The view of a caller who sees no secrets; ``marked(task)`` returns the names that a task declares secret."""
+    """The view of a caller who sees no secrets.
+
+    Attributes:
+        marked: returns the names that are secret for a task, beside those that always are.
+        names: these names of all tasks.
+    """
 
     marked: Callable[[str], frozenset[str]]
+    names: frozenset[str] = frozenset()
 
     def row(self, row: Any) -> SimpleNamespace:
         """Return the columns of a row as they are shown."""
@@ -32,18 +37,20 @@ class MaskedView:
         marked = self.marked(found["task"])
         for name, value in found.items():
             if isinstance(value, str):
-                found[name] = _masked_json(value, marked) if name in _JSON else mask_urls(value)
+                found[name] = _masked_json(value, marked) if name in _JSON else mask_text(value, marked)
         return SimpleNamespace(**found)
+
+    def shown_as_stored(self, column: Any) -> ColumnElement[bool]:
+        """Return a condition under which masking does not change a text; it is false for some others too."""
+        behind_names = and_(
+            or_(column.contains("="), column.contains(":"), column.contains(" ")),
+            or_(*(column.icontains(name, autoescape=True) for name in (*STEMS, *sorted(self.names)))),
+        )
+        return not_(or_(column.like("%://%@%"), behind_names))
 
 
 def _masked_json(text: str, marked: frozenset[str]) -> str:
     try:
         return dumps(masked(loads(text), marked), ensure_ascii=False)
     except (ValueError, RecursionError):
-        return mask_urls(text)
-
-
-def shown_as_stored(column: Any) -> ColumnElement[bool]:
-    """Return a condition under which masking does not change a text; it is false for some others too."""
-    # Both databases fold the case of the letters of the patterns.
-    return not_(or_(false(), *(column.ilike(pattern, escape="\\") for pattern in TEXT_HINTS)))
+        return mask_text(text, marked)

@@ -28,13 +28,14 @@ from jobtrail.job.model import Outcome, Status, file_name
 from jobtrail.messages import Message
 
 from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
-from .masked_view import MaskedView, shown_as_stored
 from .scan_filter import NEWEST, Looking, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import ColumnElement, Connection, TextClause
+
+    from .masked_view import MaskedView
 
 COUNT_CAP = 10_000
 PAGE = 1000
@@ -145,7 +146,7 @@ def _same(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
 def _same_shown(column: Any, word: Word, ask: _Ask) -> ColumnElement[bool]:
     """`_same` for a column that may hold a secret: who sees masked values finds the rows only that are shown as they are."""
     found = _same(column, word, ask)
-    return found if ask.view is None else and_(found, shown_as_stored(column))
+    return found if ask.view is None else and_(found, ask.view.shown_as_stored(column))
 
 
 def _within(column: Any, beginning: str) -> ColumnElement[bool]:
@@ -176,7 +177,7 @@ def _label(word: Word, ask: _Ask) -> ColumnElement[bool]:
     if not equals:
         found = [_same(job_labels.c.key, Word(key, word.prefix), ask)]
     else:
-        if ask.view is not None and is_secret(key):
+        if ask.view is not None and is_secret(key, ask.view.names):
             return false()
         found = [job_labels.c.key == key, _same_shown(job_labels.c.value, Word(value, word.prefix), ask)]
     return jobs.c.id.in_(select(job_labels.c.job_id).where(*found))
