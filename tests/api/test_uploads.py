@@ -202,3 +202,39 @@ def test_where_files_may_lie_is_a_setting(monkeypatch, tmp_path):
     for wrong in ({"upload_folder": 3}, {"upload_folder": ["/a"]}, {"input_roots": 3}, {"input_roots": [""]}, {"upload_limit": 0}):
         with pytest.raises(InvalidOption):
             base.with_values(**wrong)
+
+
+# -- the folder ------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_others_can_write_to_or_that_is_a_link_is_refused(app_jobs, client, tmp_path):
+    kept = upload(client)["upload"]
+    folder = folder_of(app_jobs)
+    elsewhere = tmp_path / "elsewhere"
+
+    def refused():
+        told = problem(client.post("/api/files", params={"name": "a.csv"}, content=CONTENT), 507, "not-kept")
+        assert "chmod 700" in told["detail"]
+        assert "chmod 700" in problem(client.post("/api/jobs", json={"task": "read", "file": {"upload": kept}}), 422)["detail"]
+        assert uploads.sweep(app_jobs.store, app_jobs.settings) == 0
+
+    for mode in (0o770, 0o707, 0o1777):
+        folder.chmod(mode)
+        refused()
+    folder.chmod(0o700)
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    refused()
+    folder.unlink()
+    elsewhere.rename(folder)
+    assert upload(client)
+
+
+def test_a_link_inside_the_folder_is_no_upload(app_jobs, client, tmp_path):
+    kept = upload(client)["upload"]
+    (home,) = folder_of(app_jobs).glob(f"{kept}.*")
+    (file,) = home.iterdir()
+    (tmp_path / "hidden").write_bytes(CONTENT)
+    file.unlink()
+    file.symlink_to(tmp_path / "hidden")
+    problem(client.post("/api/jobs", json={"task": "read", "file": {"upload": kept}}), 404)

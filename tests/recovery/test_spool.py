@@ -269,3 +269,31 @@ def test_a_disk_that_is_full_does_not_end_the_worker(jobs, monkeypatch, caplog):
     waiting = spool.SpoolCopy(jobs.store, "w", after=0.0)
     assert not waiting.update([RunEnd(Move("finished", "j", 1, (Status.RUNNING,), Status.COMPLETED, {}))])
     assert "cannot be kept in a file either" in caplog.text
+
+
+def test_a_spool_that_others_can_write_to_or_that_is_a_link_is_neither_read_nor_written(jobs, tmp_path, caplog):
+    """Whoever can write there could make up the ends of runs."""
+    job = jobs.task(name="work")(lambda: None).enqueue()
+    ended = transitions.finished(subject(maker_of(jobs).claim()[0]), jobs.store.now(), Status.COMPLETED, result='"x"')
+    path = spool.keep(jobs.store, [RunEnd(ended)])
+    folder = path.parent
+    assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+    def refused():
+        caplog.clear()
+        assert spool.files(jobs.store) == []
+        assert "chmod 700" in caplog.text
+        with pytest.raises(PermissionError, match="chmod 700"):
+            spool.keep(jobs.store, [RunEnd(ended)])
+
+    for mode in (0o770, 0o707):
+        folder.chmod(mode)
+        refused()
+    folder.chmod(0o700)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    refused()
+    folder.unlink()
+    (tmp_path / "elsewhere").rename(folder)
+    assert spool.files(jobs.store) == [path]
+    assert job.refresh().status == "running"

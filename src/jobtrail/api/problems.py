@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from jobtrail import errors
-from jobtrail.job.masking import mask_text
 from jobtrail.job.json_value import MAX_DEPTH
+from jobtrail.job.masking import mask_text
 from jobtrail.messages import Message, render
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import shutil
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
 from jobtrail.job.model import FileInput, Outcome, new_id
-from jobtrail.messages import Message
+from jobtrail.messages import Message, render
 from jobtrail.store.search import relations
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 UNCLAIMED = 86_400.0  # seconds after which an upload that no job took goes
 NAME_LIMIT = 200  # bytes
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = ".part-"
 # A folder for each upload: its id, and the SHA-256 of what is in it.
 _KEPT = re.compile(r"(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(?P<sha256>[0-9a-f]{64})")
@@ -63,7 +66,7 @@ class Incoming:
 
         Raises:
             InvalidFile: If the name is empty, not printable or too long.
-            OSError: If the file cannot be created.
+            OSError: If the file cannot be created, or somebody else can write to the folder.
         """
         self.name = plain_name(name)
         self._folder = folder
@@ -72,6 +75,7 @@ class Incoming:
         self._digest = hashlib.sha256()
         self._size = 0
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_private(folder)
         self._part = folder / f"{_PART}{self._id}"
         self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -112,6 +116,30 @@ class Incoming:
         self._part.unlink(missing_ok=True)
 
 
+def is_private(folder: Path) -> bool:
+    """Whether a folder belongs to this user, is no link, and nobody else can write to it; one that is not there is."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return True
+    ours = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE)
+    return ours and stat.S_ISDIR(found.st_mode)
+
+
+def check_private(folder: Path) -> None:
+    """Refuse a folder in which somebody else could place or change files.
+
+    Raises:
+        PermissionError: If it is not `is_private`.
+    """
+    if not is_private(folder):
+        raise PermissionError(errno.EPERM, render(_not_ours(folder)))
+
+
+def _not_ours(folder: Path) -> Message:
+    return Message("commands.folder-not-private", folder=folder)
+
+
 def plain_name(name: str) -> str:
     """The name of a file without folders.
 
@@ -131,10 +159,13 @@ def find(folder: Path, upload: str) -> FileInput:
 
     Raises:
         NotFound: If there is no such upload.
+        InvalidFile: If somebody else can write to the folder.
     """
+    if not is_private(folder):
+        raise InvalidFile(_not_ours(folder))
     for home in folder.glob(f"{upload}.*") if re.fullmatch(r"[0-9a-f-]{36}", upload) else ():
         kept = _KEPT.fullmatch(home.name)
-        held = [one for one in home.iterdir() if one.is_file()]
+        held = [one for one in home.iterdir() if one.is_file() and not one.is_symlink()]
         if kept is not None and len(held) == 1:
             return FileInput(str(held[0]), held[0].stat().st_size, kept["sha256"], uploaded=True)
     raise NotFound(Message("commands.no-upload", upload=upload[:50]))
@@ -177,7 +208,7 @@ def sweep(store: Store, settings: Settings) -> int:
         folder = folder_of(settings, store)
     except UsageError:
         return 0
-    if not folder.is_dir():
+    if not folder.is_dir() or not is_private(folder):
         return 0
     old = [one for one in folder.iterdir() if _age(one) > UNCLAIMED]
     kept = {one: found["sha256"] for one in old if (found := _KEPT.fullmatch(one.name)) is not None}

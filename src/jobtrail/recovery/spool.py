@@ -24,9 +24,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+from jobtrail.commands.uploads import check_private, is_private
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status, new_id
 from jobtrail.job.transitions import Move
+from jobtrail.messages import Message
 from jobtrail.recovery.run_end import RunEnd
 from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records
@@ -65,13 +67,14 @@ def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None, *, suffi
         The file; None where there are no ends.
 
     Raises:
-        OSError: if the file cannot be written.
+        OSError: if the file cannot be written, or somebody else can write to the folder.
 
     """
     if not ends:
         return None
     folder = folder_of(store)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_private(folder)
     path = folder / f"{name or new_id()}{suffix}"
     part = folder / f"{new_id()}.part"
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
@@ -84,8 +87,15 @@ def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None, *, suffi
 
 
 def files(store: Store, *, besides: Container[str] = (), suffix: str = WAITING) -> list[Path]:
-    """Return the files of the spool, oldest name first, but for those of the workers ``besides``."""
-    return [path for path in sorted(folder_of(store).glob(f"*{suffix}")) if path.stem not in besides]
+    """Return the files of the spool, oldest name first, but for those of the workers ``besides``.
+
+    A folder to which somebody else can write is not read: ends of runs could be made up there.
+    """
+    folder = folder_of(store)
+    if not is_private(folder):
+        _log.error("%s", Message("commands.folder-not-private", folder=folder))
+        return []
+    return [path for path in sorted(folder.glob(f"*{suffix}")) if path.stem not in besides and not path.is_symlink()]
 
 
 def read(path: Path) -> list[RunEnd]:

@@ -49,7 +49,13 @@ def test_without_a_login_this_machine_is_admin_and_others_are_nobody(clients):
     assert "say who you are" in told["detail"]
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "X-Forwarded-Host"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "X-Forwarded-For", "Forwarded", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto", "Via", "CF-Connecting-IP",
+        "X-Client-IP", "True-Client-IP",
+    ],
+)  # fmt: skip
 def test_what_was_carried_here_from_elsewhere_is_not_of_this_machine(clients, header):
     problem(clients().get("/api/jobs", headers={header: FAR}), 401, "login-needed")
 

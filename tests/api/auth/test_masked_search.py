@@ -16,7 +16,7 @@ FILTERS = [
     "args.password:h*", "args.db.token:hunter2", "args.pin:hunter*", "args.mirror:https://ann:h*", "hunter", SECRET,
     f'"{ADDRESS}"', "source:https://ann:h*", f'source:"{ADDRESS}"', "label:api_key=h*", "label:mirror=https://ann:h*",
     f'unit:"fail {ADDRESS} 2024-01"', "error:hunter2", f"task:fail {SECRET}", "-source:https://ann:h*", "-hunter2",
-    "-label:api_key=h*", "-args.password:h*", f'source:https://ann:h* source:"https://ann:***@example.org/data"',
+    "-label:api_key=h*", "-args.password:h*", 'source:https://ann:h* source:"https://ann:***@example.org/data"',
 ]  # fmt: skip
 
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 ROLES = ("viewer", "operator", "admin")
 LOCAL = "local"
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+# What proxies add; of the headers that begin with x-forwarded, each one.
+_FORWARDED = frozenset({
+    "cdn-loop", "cf-connecting-ip", "client-ip", "fastly-client-ip", "forwarded", "forwarded-for", "true-client-ip", "via",
+    "x-appengine-user-ip", "x-client-ip", "x-cluster-client-ip", "x-envoy-external-address", "x-original-forwarded-for",
+    "x-original-host", "x-real-ip",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ class Access:
         """Whoever is on this machine, unless the request was carried here from somewhere else."""
         if not self.local or not is_loopback(connection.scope):
             return None
-        carried = any(name in connection.headers for name in _FORWARDED)
+        carried = any(name in _FORWARDED or name.startswith("x-forwarded") for name in connection.headers)
         return None if carried else Person(LOCAL, "admin", LOCAL)
 
     # -- where from ----------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ changed-too-often = '{ $what }' changed hands too often; submit it again
 bad-connection = connection= takes a SQLAlchemy Session or Connection (sync or async), not { $type }
 other-database = connection= is a connection to { $given }, but the jobs are in { $ours }
 no-upload-folder = files cannot be uploaded: set upload_folder to a folder that the server and all workers see
+folder-not-private = { $folder } must belong to the user of this process, be no link, and be writable by nobody else; remove it, or change its owner and mode (chmod 700)
 upload-too-large = a file may have { $most-grouped } bytes; this one has more
 upload-name = a file needs a name that can be shown; { $name } is none
 upload-name-too-long = the name of a file has at most { $most } bytes; '{ $name }…' has more

@@ -56,6 +56,7 @@ changed-too-often = «{ $what }» слишком часто переходило
 bad-connection = connection= принимает Session или Connection из SQLAlchemy (синхронные или асинхронные), а не { $type }
 other-database = connection= соединено с { $given }, а задания хранятся в { $ours }
 no-upload-folder = файлы передавать нельзя: задайте в upload_folder папку, которую видят сервер и все исполнители
+folder-not-private = папка { $folder } должна принадлежать пользователю этого процесса, не быть ссылкой и быть закрыта для записи другими; удалите её или смените владельца и права (chmod 700)
 upload-too-large = файл не может быть больше { $most-grouped } байт
 upload-name = файлу нужно печатное имя; { $name } не подходит
 upload-name-too-long = имя файла не длиннее { $most } байт; «{ $name }…» длиннее
