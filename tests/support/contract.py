@@ -126,12 +126,13 @@ class World:
     # -- what stands in the store ----------------------------------------------------------------------
 
     def look(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every table; when a token was last used is noted whoever asks for what."""
+        """Every row of every table, but for what is noted whoever asks: the last use of a token, and failed logins."""
         with self.jobs.store.read() as conn:
             return {
                 table.name: [
                     tuple(None if name == "used_at" else value for name, value in row._mapping.items())
                     for row in conn.execute(select(table).order_by(*table.primary_key.columns))
+                    if row._mapping.get("name") != "login_failed"
                 ]
                 for table in metadata.sorted_tables
             }
