@@ -140,3 +140,14 @@ def test_a_new_file_and_those_beside_it_are_readable_by_their_owner_only(tmp_pat
     jobs.close()
     assert "new.db" in found
     assert set(found.values()) == {"0o600"}, found
+
+
+@on_linux
+def test_a_connection_of_other_code_to_the_same_file_may_be_closed(app, path):
+    app.task_named("load").enqueue(n=0)
+    app.store.writer.close()
+    other = sqlite3.connect(path)
+    other.execute("SELECT 1 FROM jobtrail_jobs")
+    before = app.store.write(lambda conn: conn.connection.dbapi_connection)
+    assert app.store.write(lambda conn: other.close() or conn.connection.dbapi_connection) is before
+    assert app.store.write(lambda conn: conn.connection.dbapi_connection) is before

@@ -59,12 +59,18 @@ class Descriptors:
 
     Args:
         path: The file.
-        others: The other connections of this process. The descriptor of the ``-shm`` file is common to all of them.
+        before: The numbers that were open before, also of connections of other code to the same file.
+        others: Our other connections. The descriptor of the ``-shm`` file is common to all of them.
     """
 
-    def __init__(self, path: str, others: Iterable[Descriptors]) -> None:
+    def __init__(self, path: str, before: set[int], others: Iterable[Descriptors]) -> None:
         endings = {file: end for end in ("", "-wal", "-shm") if (file := _file_at(path + end)) is not None}
-        taken = {number for one in others for number, file in one.files.items() if endings.get(file) != "-shm"}
+        ours = {number for one in others for number in one.files}
+        shared = {
+            number for number, file in _open_files()
+            if endings.get(file) == "-shm" and (number in ours or number not in before)
+        }  # fmt: skip
+        taken = (before | ours) - shared
         self.files: dict[int, tuple[int, int]] = {
             number: file for number, file in _open_files() if file in endings and number not in taken
         }
@@ -110,6 +116,11 @@ class SqliteConnection(sqlite3.Connection):
     """A connection that knows its descriptors, and leaves them alone where they are files of other code by now."""
 
     files: Descriptors | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Note what is open before SQLite opens its files."""
+        self.before = {number for number, _ in _open_files()}
+        super().__init__(*args, **options)
 
     def close(self) -> None:
         """Close the connection, or keep it as it is for ever."""
@@ -187,7 +198,7 @@ class Database:
     def _prepare_sqlite(self, driver: SqliteConnection, _record: object) -> None:
         _set_pragmas(driver)
         with self._lock:
-            driver.files = Descriptors(self._path, self._descriptors)
+            driver.files = Descriptors(self._path, driver.before, self._descriptors)
             self._descriptors.add(driver.files)
 
     def _make_file(self, *_arguments: object) -> None:
