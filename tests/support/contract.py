@@ -23,7 +23,7 @@ from starlette.testclient import TestClient
 from jobtrail import Plugin
 from jobtrail.api.auth.access import ROLES
 from jobtrail.api.auth.guard import ANYONE, rule_of
-from jobtrail.database.tables import metadata
+from jobtrail.database.tables import metadata, sessions
 from jobtrail.store import tokens
 from jobtrail.testing import drain
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
 
 NOBODY = "nobody"
+LOGINS = {"logged_in", "logged_out", "login_failed"}
 SAFE = {"GET", "HEAD", "OPTIONS"}
 PATIENTLY = settings(
     derandomize=True, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
@@ -126,15 +127,16 @@ class World:
     # -- what stands in the store ----------------------------------------------------------------------
 
     def look(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every table, but for what is noted whoever asks: the last use of a token, and failed logins."""
+        """Every row of every table, but for what is noted whoever asks: the last use of a token, and logins."""
         with self.jobs.store.read() as conn:
             return {
                 table.name: [
                     tuple(None if name == "used_at" else value for name, value in row._mapping.items())
                     for row in conn.execute(select(table).order_by(*table.primary_key.columns))
-                    if row._mapping.get("name") != "login_failed"
+                    if row._mapping.get("name") not in LOGINS
                 ]
                 for table in metadata.sorted_tables
+                if table is not sessions
             }
 
     def restore(self) -> None:
