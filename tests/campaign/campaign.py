@@ -45,7 +45,7 @@ class Plan:
     children: bool = True
 
 
-SHORT = Plan(seconds=15, workers=2, submissions=4, presses=3, faults=0.4, keep=6, children=False)
+SHORT = Plan(seconds=15, workers=2, submissions=4, presses=3, faults=0.6, keep=6, children=False)
 WHOLE = Plan(seconds=600)
 
 

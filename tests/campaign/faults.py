@@ -50,7 +50,9 @@ class Faults:
             del self.kinds["full disk"]
 
     def begin_one(self) -> None:
-        """One fault, unless it cannot be had now."""
+        """One fault, unless it cannot be had now, or no worker is left whom it could meet."""
+        if not self._one.living():
+            return
         name = self._rng.choices(list(self.kinds), list(self.kinds.values()))[0]
         healing = getattr(self, f"_{name.replace(' ', '_')}")()
         if healing is None:
@@ -63,8 +65,8 @@ class Faults:
         """What is due, and workers where there are too few, as a service manager starts them."""
         while self._healing and (everything or self._healing[0][0] <= time.monotonic()):
             heapq.heappop(self._healing)[2]()
-        while len(self._one.living()) < self._workers:
-            self._start()
+        while self._database_is_whole and len(self._one.living()) < self._workers:
+            self._start()  # without a database it would only end again
 
     def _start(self) -> None:
         self._one.begin(self._rng.choice(VERSIONS))
