@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import stat
 import threading
@@ -297,3 +298,14 @@ def test_a_spool_that_others_can_write_to_or_that_is_a_link_is_neither_read_nor_
     (tmp_path / "elsewhere").rename(folder)
     assert spool.files(jobs.store) == [path]
     assert job.refresh().status == "running"
+
+
+def test_a_file_for_which_the_disk_has_no_room_leaves_no_part_of_it(jobs, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(spool.os, "fsync", full)
+    end = RunEnd(transitions.finished(Subject("01890a5d-ac96-774b-bcce-b302099a8057", 1), datetime.now(UTC), Status.COMPLETED))
+    with pytest.raises(OSError, match="No space"):
+        spool.keep(jobs.store, [end])
+    assert list(spool.folder_of(jobs.store).iterdir()) == []

@@ -77,12 +77,16 @@ def keep(store: Store, ends: Sequence[RunEnd], name: str | None = None, *, suffi
     check_private(folder)
     path = folder / f"{name or new_id()}{suffix}"
     part = folder / f"{new_id()}.part"
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        for one in ends:
-            file.write(json.dumps(_plain(one), default=_tagged) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            for one in ends:
+                file.write(json.dumps(_plain(one), default=_tagged) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
     return path
 
 
