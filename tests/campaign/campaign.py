@@ -71,7 +71,8 @@ class Result:
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{number} × {name}" for name, number in sorted(self.faults.items()))
-        lines = [f"seed {self.seed}, {self.database}, {self.seconds:g} s: {self.jobs} jobs {self.ended}; {kinds}"]
+        told = f"{self.jobs} jobs {self.ended}, {self.acknowledged} acknowledged, {self.given_up} given up; {kinds}"
+        lines = [f"seed {self.seed}, {self.database}, {self.seconds:g} s: {told}"]
         lines += [f"{len(rows)} break '{name}': {rows[:5]}" for name, rows in self.broken.items()]
         return "\n".join([*lines, *self.surprises[:10], *self.trails])
 

@@ -31,7 +31,8 @@ SETTINGS = {
     "spool_after": 0.5, "graceful_shutdown_timeout": 2.0, "cancel_timeout": 0.5, "put_back_delay": 0.3,
     "put_back_limit": 100_000,
 }  # fmt: skip
-POSTGRES = {"max_wal_size": "64MB", "max_connections": "200"}
+# A commit is written before it is acknowledged: what is left in memory dies with a server that crashes.
+POSTGRES = {"max_wal_size": "64MB", "max_connections": "200", "synchronous_commit": "on"}
 
 
 @dataclass
@@ -110,6 +111,8 @@ def deploy(kind: str, folder: Path, *, children: bool) -> Iterator[Deployment]:
         else:
             server = stack.enter_context(start_postgres(folder=disk, **POSTGRES))
             direct = stack.enter_context(fresh_database(server.address))
+            with evidence.transaction(direct) as conn:
+                conn.exec_driver_sql(f"ALTER DATABASE {direct.rpartition('/')[2]} RESET synchronous_commit")
             pooler = stack.enter_context(start_pooler(server.address, default_pool_size="20", query_wait_timeout="10"))
             url = on_server(pooler.address, direct.rpartition("/")[2])
             one = Deployment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from campaign_app import BULK
@@ -49,8 +50,8 @@ class Person:
                 self.act()
             except REFUSED:
                 pass
-            except Exception as error:
-                self.surprises.append(f"{type(error).__name__}: {error}")
+            except Exception:
+                self.surprises.append(traceback.format_exc()[-3000:])
 
     def act(self) -> None:
         """One thing."""
@@ -174,7 +175,7 @@ class Operator(Person):
 
         super().__init__(jobs, rng, rate=rate)
         self._submitter = submitter
-        self._client = TestClient(jobs.asgi(), HERE, client=("127.0.0.1", 50_000), headers=OURS, raise_server_exceptions=False)
+        self._client = TestClient(jobs.asgi(), HERE, client=("127.0.0.1", 50_000), headers=OURS)
 
     def act(self) -> None:
         name = self._rng.choices(list(self.KINDS), list(self.KINDS.values()))[0]
