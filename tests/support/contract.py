@@ -133,10 +133,9 @@ class World:
                 table.name: [
                     tuple(None if name == "used_at" else value for name, value in row._mapping.items())
                     for row in conn.execute(select(table).order_by(*table.primary_key.columns))
-                    if row._mapping.get("name") not in LOGINS
+                    if table is not sessions and row._mapping.get("name") not in LOGINS
                 ]
                 for table in metadata.sorted_tables
-                if table is not sessions
             }
 
     def restore(self) -> None:
