@@ -89,6 +89,7 @@ def test_another_payload_is_refused_and_an_expired_key_is_free(jobs, clock, work
 def test_a_database_of_the_first_schema_is_upgraded_with_its_keys(jobs, clock, work):
     work.using(idempotency_key="k").enqueue()
     with jobs.store.database.engine.connect() as conn:
+        conn.exec_driver_sql("DROP TABLE jobtrail_sessions")
         conn.exec_driver_sql("DROP INDEX ix_jobtrail_idempotency_keys_job_id")
         conn.exec_driver_sql("ALTER TABLE jobtrail_idempotency_keys DROP COLUMN removed")
         conn.exec_driver_sql(f"UPDATE {migration.VERSION_TABLE} SET version_num = '0001'")
