@@ -168,7 +168,6 @@ async def body(run: Run) -> Any:
     arguments = {**run.arguments, signature.context: run.ctx} if signature.context else run.arguments
     run.body_begun = True
     if run.remote is None:
-        process_state.of_this_process.enter()
         process_state.own_decimal_context()
     try:
         run.check_wanted()
@@ -187,18 +186,8 @@ async def body(run: Run) -> Any:
         run.body_error = error
         raise
     finally:
-        if run.remote is None:
-            _set_back(run)
         _body_has_ended(run)
     return run.body_value
-
-
-def _set_back(run: Run) -> None:
-    changed = process_state.of_this_process.leave()
-    if changed:
-        names = [Message("worker.process-part", name=name) for name in changed]
-        note = Message("worker.process-changed", what=names)
-        run.hook_note = (Message("job.both", first=run.hook_note, second=note) if run.hook_note else note).stored
 
 
 async def _in_thread(run: Run, arguments: dict[str, Any]) -> Any:

@@ -33,11 +33,3 @@ ends-not-written =
 middleware = a middleware
 call-next-not-awaited = a middleware called call_next(run) and did not await it, so the body did not run; write: return await call_next(run)
 input-accepted-meanwhile = accepted: SHA-256 { $submitted } at the start, { $now } at the end
-process-changed = { $what } of the process changed while several bodies ran in it, and was set back; executor="process" keeps bodies apart
-process-part =
-    { $name ->
-        [directory] the working directory
-        [environment] the environment
-        [locale] the locale
-       *[signals] the blocked signals
-    }

@@ -34,11 +34,3 @@ ends-not-written =
 middleware = функция middleware
 call-next-not-awaited = функция middleware вызвала call_next(run) без await, поэтому тело не выполнено; напишите: return await call_next(run)
 input-accepted-meanwhile = принято: SHA-256 { $submitted } в начале, { $now } в конце
-process-changed = { $what }: изменилось в процессе, пока в нём выполнялось несколько заданий, и возвращено обратно; executor="process" разделяет их
-process-part =
-    { $name ->
-        [directory] рабочий каталог
-        [environment] переменные окружения
-        [locale] локаль
-       *[signals] блокировка сигналов
-    }
