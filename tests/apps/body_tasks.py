@@ -166,15 +166,3 @@ def changes_its_process():
 @everywhere
 async def changes_its_process_on_the_loop():
     _change()
-
-
-@app.task()
-def changes_beside(folder: str, me: str, other: str):
-    """Change the directory while the other body runs."""
-    (Path(folder) / me).touch()
-    end = time.monotonic() + 20
-    while not (Path(folder) / other).exists():
-        if time.monotonic() > end:
-            raise TimeoutError(other)
-        time.sleep(0.01)
-    os.chdir("/")

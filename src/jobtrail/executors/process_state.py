@@ -83,44 +83,28 @@ def _stop_timer(_before: object) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-Aspects = dict[str, tuple["Callable[[], Any]", "Callable[[Any], Any]"]]
-_SHARED: Aspects = {
+_ASPECTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "directory": (_directory, os.chdir),
     "environment": (_environment, _set_environment),
     "locale": (_locale, _set_locale),
     "signals": (blocked_signals, block_signals),
+    "umask": (_umask, os.umask),
+    "handlers": (_handlers, _set_handlers),
+    "timer": (_timer, _stop_timer),
 }
-# Reading them costs more than the rest together, or only the main thread may set them.
-_OWN: Aspects = {"umask": (_umask, os.umask), "handlers": (_handlers, _set_handlers), "timer": (_timer, _stop_timer)}
-
-
-class ProcessState:
-    """The state of the process, and of the calling thread, at a moment."""
-
-    def __init__(self, aspects: Aspects) -> None:
-        self._aspects = aspects
-        self._before = {name: read() for name, (read, _) in aspects.items()}
-
-    def restore(self) -> list[str]:
-        """Set back what has changed since; returns what that was."""
-        changed = []
-        for name, (read, write) in self._aspects.items():
-            before = self._before[name]
-            if before is not None and read() != before:
-                changed.append(name)
-                with contextlib.suppress(OSError, ValueError, locale.Error):
-                    write(before)
-        return changed
 
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
     """Set back what the block changes of a process that runs nothing else; in its main thread."""
-    state = ProcessState(_SHARED | _OWN)
+    before = {name: read() for name, (read, _) in _ASPECTS.items()}
     try:
         yield
     finally:
-        state.restore()
+        for name, (read, write) in _ASPECTS.items():
+            if before[name] is not None and read() != before[name]:
+                with contextlib.suppress(OSError, ValueError, locale.Error):
+                    write(before[name])
 
 
 def own_decimal_context() -> None:
