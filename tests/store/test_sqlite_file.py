@@ -131,6 +131,19 @@ def test_a_write_whose_descriptor_was_closed_meanwhile_is_not_acknowledged(app, 
     assert len(stored(path)) == 2
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not name what is open")
+def test_the_file_of_the_commits_is_looked_at_without_asking_for_its_times(app, path, monkeypatch):
+    """Whoever asks for the times of a file makes the next write to it slower, on Linux since 6.13."""
+    load = app.task_named("load")
+    load.enqueue(n=0)
+    asked = []
+    plain = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda number: asked.append(os.readlink(f"/proc/self/fd/{number}")) or plain(number))
+    for n in range(5):
+        load.enqueue(n=n)
+    assert f"{path}-wal" not in asked
+
+
 def test_a_new_file_and_those_beside_it_are_readable_by_their_owner_only(tmp_path):
     path = tmp_path / "new.db"
     jobs = JobTrail(f"sqlite:///{path}")

@@ -139,9 +139,7 @@ class Sqlite:
         self, conn: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], tail: str = ""
     ) -> None:
         """One prepared statement for all rows."""
-        names, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
-        values = _with_micros(table, columns, rows)
-        conn.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks}) {tail}", values)  # noqa: S608
+        conn.exec_driver_sql(_insert(table.name, tuple(columns), tail), _with_micros(table, columns, rows))
 
     def update_many(
         self,
@@ -223,6 +221,12 @@ class Sqlite:
             sql = f"UPDATE {JOBS} SET status = '{to}'{changes} WHERE id = ? AND run_no = ? AND status IN ({states})"  # noqa: S608
             self._updates[key] = sql
         return sql
+
+
+@functools.lru_cache(maxsize=1024)
+def _insert(table: str, columns: tuple[str, ...], tail: str) -> str:
+    names, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({names}) VALUES ({marks}) {tail}"  # noqa: S608
 
 
 def _with_micros(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

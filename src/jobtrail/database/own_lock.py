@@ -1,7 +1,7 @@
 """Tell whether this process holds the write lock of a SQLite file, and whether the calling thread itself does.
 
 The system says which process holds the lock (`/proc/locks`, Linux only). Which thread it is, is certain in three cases:
-a connection of `sqlite3` that only this thread may use, a SQLAlchemy connection whose transaction this thread began, and
+a connection of `sqlite3` that only this thread may use, a SQLAlchemy connection that this thread took from its pool, and
 a program that has no other thread. In all other cases the lock may be released by somebody else, so a writer waits.
 """
 
@@ -15,21 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Pool, event
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 WRITE_LOCK = 120  # the byte of the -shm file that a writer locks in WAL mode
 _OURS = "jobtrail-"  # so begin the names of the threads that jobtrail starts
 _FOREIGN_CODE = ("jobtrail-body", "jobtrail-on-cancel")  # those of them that run functions of the program
-_began: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
+_taken: WeakKeyDictionary[ConnectionPoolEntry, int] = WeakKeyDictionary()
 
 
-@event.listens_for(Engine, "begin")
-def _note_thread(conn: Connection) -> None:
-    if conn.dialect.name == "sqlite":
-        _began[conn] = threading.get_ident()
+@event.listens_for(Pool, "checkout")
+def _note_thread(driver: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
+    # A listener of the pool: one of the engine makes each statement of each engine of the program slower.
+    if isinstance(driver, sqlite3.Connection):
+        _taken[entry] = threading.get_ident()
 
 
 def held_by_process(path: Path) -> bool:
@@ -73,7 +74,7 @@ def _is_callers(connection: sqlite3.Connection) -> bool:
     other = threading.Thread(target=lambda: elsewhere.append(_usable(connection)), name=f"{_OURS}lock")
     other.start()
     other.join()
-    return elsewhere == [False] or _began_here(connection) or _is_only_thread()
+    return elsewhere == [False] or _was_taken_here(connection) or _is_only_thread()
 
 
 def _is_in(connection: sqlite3.Connection, path: Path) -> bool:
@@ -96,13 +97,9 @@ def _usable(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _began_here(connection: sqlite3.Connection) -> bool:
-    threads = [thread for conn, thread in list(_began.items()) if _driver_of(conn) is connection]
+def _was_taken_here(connection: Any) -> bool:
+    threads = [thread for entry, thread in list(_taken.items()) if entry.dbapi_connection is connection]
     return threads == [threading.get_ident()]
-
-
-def _driver_of(conn: Connection) -> Any:
-    return None if conn.closed or conn.invalidated or not conn.in_transaction() else conn.connection.dbapi_connection
 
 
 def _is_only_thread() -> bool:

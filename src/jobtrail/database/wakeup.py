@@ -98,7 +98,9 @@ class Wake:
         return _NotifyListener(self._listens_on, callback)
 
     def close(self) -> None:
-        """Close what the listeners used."""
+        """Close what was used to listen and to tell."""
+        if self._sender is not None:
+            self._sender.close()
         self._listens_on.close()
 
 
@@ -123,13 +125,13 @@ class Datagrams:
     """Sends a word to every socket in the folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         self._socket: socket.socket | None = None
         self._pid = 0
 
     def send(self, text: bytes) -> None:
         """Send; whoever does not listen is left out."""
-        if not hasattr(socket, "AF_UNIX") or not self._folder.is_dir():
+        if not hasattr(socket, "AF_UNIX") or not os.access(self._folder, os.F_OK):  # an error costs as much as a write
             return
         if self._socket is None or self._pid != os.getpid():
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -144,6 +146,12 @@ class Datagrams:
                     Path(entry.path).unlink()
             except OSError:
                 continue
+
+    def close(self) -> None:
+        """Close the socket; a later word opens a new one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 class _DatagramListener:

@@ -16,6 +16,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -45,6 +46,9 @@ SIDE_LOCK_TIMEOUT = "60s"
 FORK_WAIT = 5.0  # seconds that a fork waits for a write to end
 TOO_SLOW = "57014"  # PostgreSQL: query_canceled, by statement_timeout
 SIDE_CONNECTIONS = 4
+STILL_INTACT = 0.0001  # seconds after a commit, whose file was found intact, in which the next write does not look again
+STILL_OPEN = 0.001  # the same for a session of a server; a word to other processes comes between
+ALL_DESCRIPTORS = 0.002  # seconds between two looks at all descriptors after a commit; at that of the -wal file after each
 FIRST_LOOK = 0.25  # seconds that a write waits for SQLite's lock before it asks who holds it
 _FIRST_LOOK = f"PRAGMA busy_timeout = {FIRST_LOOK * 1000:.0f}"
 
@@ -94,6 +98,7 @@ class Writer:
         self._queue: deque[Request] = deque()
         self._turn = threading.Lock()
         self._conn: Connection | None = None
+        self._intact_until = self._all_looked_at = 0.0
         self._committing = False
         self._blocked: dict[str, int] = {}
         self._blocked_lock = threading.Lock()
@@ -234,7 +239,6 @@ class Writer:
 
     def _in_transaction(self, group: list[Request]) -> list[Any]:
         self._committing = False
-        self._check_file()
         conn = self._connection()
         if self._is_alone(group):
             answers = self._patiently(conn, group, partial(_run, conn, group))
@@ -284,10 +288,18 @@ class Writer:
 
     def _check_commit(self, conn: Connection) -> None:
         """After a commit and before anybody is answered."""
+        if not self.database.is_sqlite:
+            self._intact_until = time.monotonic() + STILL_OPEN
+            return
         self._check_file()
-        if self.database.has_lost_file(conn):
+        now = time.monotonic()
+        all_of_them = now >= self._all_looked_at + ALL_DESCRIPTORS
+        if self.database.has_lost_file(conn, all_of_them=all_of_them):
             self._drop_connection()
             raise StoreUnavailable(Message("database.descriptor-lost", where=self.database.where))
+        if all_of_them:
+            self._all_looked_at = now
+        self._intact_until = now + STILL_INTACT
 
     def _begin(self) -> str:
         """The beginning of a transaction; behind a pooler the limits of a session are set for each of them."""
@@ -385,6 +397,9 @@ class Writer:
     # -- the connection ------------------------------------------------------------------------------
 
     def _connection(self) -> Connection:
+        if self._conn is not None and not self._conn.invalidated and time.monotonic() < self._intact_until:
+            return self._conn
+        self._check_file()
         if self._conn is not None and (self._conn.invalidated or self.database.has_ended(self._conn)):
             self._drop_connection()  # in a word after a commit, whose errors are of no consequence, or while it was idle
         if self._conn is None:

@@ -51,7 +51,8 @@ def awaited(body: Awaitable[Any]) -> Generator[Any, None, Any]:
         try:
             paused = next(steps) if thrown is None else steps.throw(thrown)
         except StopIteration as end:
-            _end_fork_of(pid)
+            if os.getpid() != pid:
+                _end_fork_of(pid)
             return end.value
         except BaseException as error:
             _end_fork_of(pid, error)

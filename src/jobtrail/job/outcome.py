@@ -21,7 +21,7 @@ RUNS_WITHOUT_DELAY = 10  # after so many runs of a job ...
 LEAST_DELAY = 1.0  # ... its next one begins so many seconds later at the earliest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from .retry import Retry
@@ -147,7 +147,7 @@ def decide_instead(
         running, one for each cause; for any other move, none.
 
     """
-    causes = tuple(StopCause)
+    causes: Iterable[StopCause] = StopCause
     if move.name == "stopped" and move.to is not Status.CANCELLED:
         causes = (StopCause.CANCEL,)
     elif Status.CANCELLING in move.leaves:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select, update
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 FINAL_STATES = tuple(status.value for status in FINAL)
 WAITING = "waiting"  # what a successor does until the end of what it follows
 _SUCCESSOR = ("id", "after", "group_id", "ends", "template", "state", "at")
-_NEW = tuple(f.name for f in fields(NewJob))
+_FILLED = tuple(one.name for one in fields(NewJob) if one.name != "run_at")
+_values = attrgetter(*_FILLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def insert_alike(
 
 def shape(new: NewJob) -> list[str]:
     """The columns that a new job fills; jobs of one shape can be inserted by one statement."""
-    return [name for name in _NEW if name != "run_at" and getattr(new, name) is not None]
+    return [name for name, value in zip(_FILLED, _values(new), strict=True) if value is not None]
 
 
 def submit(conn: Connection, dialect: Dialect, new: NewJob, rules: Rules, now: datetime) -> Submitted:

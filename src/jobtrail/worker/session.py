@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import sys
 import time
@@ -251,6 +252,12 @@ def _beat(kind: str, store: Store, settings: Settings) -> Beat:
     raise InvalidOption(Message("worker.bad-beat", kind=repr(kind)))
 
 
-def speed_up_switches() -> None:
-    """In a process that only works: let the threads of store and loop switch more often than every 5 ms."""
+def tune_process() -> None:
+    """Set up a process that only works, once its application is loaded.
+
+    The threads of store and loop switch more often than every 5 ms, and the garbage collector no longer goes through what
+    was imported: with it, a worker without work between its jobs starts about a tenth fewer of them.
+    """
     sys.setswitchinterval(0.001)
+    gc.collect()
+    gc.freeze()

@@ -107,13 +107,13 @@ def _function(named: str) -> Any:
 
 
 def _worker_of(jobs: JobTrail, queues: str, concurrency: int | None) -> Worker:
-    from jobtrail.worker.session import speed_up_switches
+    from jobtrail.worker.session import tune_process
 
     from .worker import _queues
 
     named = _queues(queues, concurrency)
     jobs.metrics()
-    speed_up_switches()
+    tune_process()
     found: Worker = jobs.worker(queues=named, beat="child", leaves_process=True, slots=concurrency)
     return found
 
