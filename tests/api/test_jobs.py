@@ -453,3 +453,12 @@ def test_a_key_whose_job_was_removed_is_gone_and_says_how_the_job_ended(app_jobs
     assert (told["job"], told["job_status"], told["outcome"]) == (job_id, "completed", "success")
     assert datetime.fromisoformat(told["finished_at"]) == finished
     assert "its details are removed" in told["detail"]
+
+
+def test_a_complete_unit_whose_job_was_removed_says_how_the_job_ended(app_jobs, client):
+    send = {"task": "add", "args": {"a": 1}, "source": "s", "period": "2013-02", "if_done": "skip"}
+    job_id = client.post("/api/jobs", json=send).json()["job"]["id"]
+    drain(app_jobs)
+    run_once(app_jobs.store, Retention(0, 0, 0, 0), app_jobs.store.now() + timedelta(minutes=1))
+    told = problem(client.post("/api/jobs", json=send), 410, "job-removed")
+    assert (told["job"], told["job_status"], told["outcome"]) == (job_id, "completed", "success")

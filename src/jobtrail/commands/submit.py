@@ -268,7 +268,10 @@ def check_answer(answer: Submitted, prepared: Prepared) -> None:
             message = Message("commands.active", what=what, active=answer.in_way)
         raise AlreadyActive(message, answer.in_way)
     if answer.why == "done" and prepared.rules.if_done == "raise":
-        raise AlreadyDone(Message("commands.done", what=what, job=answer.in_way), answer.in_way)
+        message = Message("commands.done", what=what, job=answer.in_way)
+        if answer.removed is not None:
+            message = Message("commands.done-removed", what=what, job=answer.in_way, at=answer.removed.finished_at)
+        raise AlreadyDone(message, answer.in_way)
     if answer.why == "key":
         raise IdempotencyConflict(Message("commands.key-used", job=answer.in_way), answer.in_way)
     if answer.why == "busy":

@@ -158,6 +158,7 @@ units = Table(
     Column("items_skipped", Integer),
     Column("linked_unit", Text),
     Column("changed_at", Moment, nullable=False),
+    Column("removed", Text),
     Index("jobtrail_units_task", "task", "source", "period_start"),
     Index("jobtrail_units_generation", "generation"),
 )

@@ -42,6 +42,7 @@ from jobtrail.errors import InvalidOption
 from jobtrail.job.model import ACTIVE, FINAL, Outcome, RemovedJob, Status
 from jobtrail.messages import Message
 
+from . import units as stored_units
 from .search.search import OPEN, smallest_id
 from .submissions import remember_removed
 from .workers import ALIVE
@@ -194,8 +195,11 @@ def _chunk_of_jobs(store: Store, status: Status, edge: datetime, after: str, chu
             return None, 0, set()
         # Asked in a second statement, when their rows are locked: who re-runs one of them locks it first.
         kept = _referred_to(conn, [row.id for row in found])
+        named = _named_by_units(conn, [row for row in found if row.id not in kept])
+        kept |= named.busy  # a unit whose row is being changed may name another job next time
         going = [row for row in found if row.id not in kept]
         if going:
+            _remember_with_units(conn, named, going)
             _remove(conn, store, going)
         return found[-1].id, len(going), {row.generation or row.id for row in going}
 
@@ -249,6 +253,17 @@ def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> None:
     conn.execute(delete(successors).where(successors.c.after.in_(ids)))
     conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
     conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+
+
+def _named_by_units(conn: Connection, going: Sequence[Any]) -> stored_units.NamedJobs:
+    of_units = [row for row in going if row.unit is not None]
+    generations = [row.generation or row.id for row in of_units]
+    return stored_units.naming(conn, [row.id for row in of_units], [row.unit for row in of_units], generations)
+
+
+def _remember_with_units(conn: Connection, named: stored_units.NamedJobs, going: Sequence[Any]) -> None:
+    by_id = {row.id: _ended(row) for row in going}
+    stored_units.remember_removed(conn, {unit: by_id[job] for unit, job in named.units.items() if job in by_id})
 
 
 def _ended(row: Any) -> RemovedJob:

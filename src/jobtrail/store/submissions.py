@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from jobtrail.job.successor import Successor
     from jobtrail.job.unit import Unit
 
+    from .units import UnitRow
+
 FINAL_STATES = tuple(status.value for status in FINAL)
 WAITING = "waiting"  # what a successor does until the end of what it follows
 _SUCCESSOR = ("id", "after", "group_id", "ends", "template", "state", "at")
@@ -119,9 +121,7 @@ def _predict_by_unit(conn: Connection, new: NewJob, rules: Rules) -> Submitted |
         why = "active" if refused else None
         return Submitted(holder.id, created=False, in_way=holder.id if refused else None, why=why)
     unit = units.get(conn, rules.unit.key) if rules.if_done != "run" else None
-    if unit is not None and unit.outcome is Outcome.SUCCESS and unit.job_id is not None:
-        return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done")
-    return None
+    return _done(unit) if unit is not None else None
 
 
 def declare(
@@ -163,9 +163,13 @@ def _already_done(conn: Connection, rules: Rules) -> Submitted | None:
     if rules.if_done == "run" or rules.unit is None:
         return None
     unit = units.get(conn, rules.unit.key)
-    if unit is None or unit.outcome is not Outcome.SUCCESS or unit.job_id is None or unit.active_job is not None:
+    return _done(unit) if unit is not None and unit.active_job is None else None
+
+
+def _done(unit: UnitRow) -> Submitted | None:
+    if unit.outcome is not Outcome.SUCCESS or unit.job_id is None:
         return None
-    return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done")
+    return Submitted(unit.job_id, created=False, in_way=unit.job_id, why="done", removed=unit.removed_job)
 
 
 def _insert_guarded(
@@ -283,6 +287,7 @@ def _settle_key(conn: Connection, ours: str, answer: Submitted) -> None:
     """The key names the job that stands for it; where the submission was refused it is free again."""
     mine = idempotency_keys.c.job_id == ours
     if answer.why is None or answer.why == "done":
-        conn.execute(update(idempotency_keys).where(mine).values(job_id=answer.id))
+        removed = answer.removed.to_json() if answer.removed else None
+        conn.execute(update(idempotency_keys).where(mine).values(job_id=answer.id, removed=removed))
     else:
         conn.execute(idempotency_keys.delete().where(mine))

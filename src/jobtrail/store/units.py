@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, or_, select, text, update
+from sqlalchemy import bindparam, func, or_, select, text, update
 
 from jobtrail.database.tables import jobs, units
-from jobtrail.job.model import ACTIVE, Outcome, Status
+from jobtrail.job.model import ACTIVE, Outcome, RemovedJob, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -44,6 +44,7 @@ class UnitRow:
     items_skipped: int | None
     linked_unit: str | None
     changed_at: datetime
+    removed: str | None = None
     active_job: str | None = None
     active_status: Status | None = None
 
@@ -51,6 +52,11 @@ class UnitRow:
     def item_counts(self) -> dict[str, int | None]:
         """How many items have each outcome; None where none were recorded."""
         return {"ok": self.items_ok, "failed": self.items_failed, "skipped": self.items_skipped}
+
+    @property
+    def removed_job(self) -> RemovedJob | None:
+        """The end of the unit's last job, if retention has removed the job."""
+        return RemovedJob.from_json(self.job_id, self.removed) if self.removed and self.job_id else None
 
 
 def ensure(conn: Connection, dialect: Dialect, unit: Unit, now: datetime, *, linked: str | None = None) -> None:
@@ -84,7 +90,7 @@ def settle(
 
     ``keep_outcome`` is set where a continuing job broke before it could change what its generation holds.
     """
-    values: dict[str, object] = {"job_id": job_id, "changed_at": now}
+    values: dict[str, object] = {"job_id": job_id, "changed_at": now, "removed": None}
     if not keep_outcome:
         values |= {"generation": generation, "outcome": outcome.value}
         if counts is not None:
@@ -102,6 +108,47 @@ def _settle_linked(conn: Connection, unit: str, generation: str, values: dict[st
     if linked is not None:
         same = (units.c.unit == linked) & (units.c.generation == generation)
         conn.execute(update(units).where(same).values(values))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedJobs:
+    """Which units name which jobs as their last one.
+
+    Attributes:
+        units: the job of each unit whose row this transaction has locked.
+        busy: jobs that a unit names whose row another transaction is changing.
+    """
+
+    units: Mapping[str, str]
+    busy: frozenset[str]
+
+
+def naming(conn: Connection, ids: Collection[str], keys: Collection[str], generations: Collection[str]) -> NamedJobs:
+    """Find and lock the units that name one of these jobs as their last one; rows of others are not waited for.
+
+    Args:
+        conn: transaction of the caller.
+        ids: ids of the jobs.
+        keys: the jobs' own units.
+        generations: the jobs' generations, by which units linked with their own are found.
+    """
+    if not keys:
+        return NamedJobs({}, frozenset())
+    of_them = or_(units.c.unit.in_(keys), units.c.generation.in_(generations))
+    query = select(units.c.unit, units.c.job_id).where(of_them, units.c.job_id.in_(ids))
+    named = {row.unit: row.job_id for row in conn.execute(query)}
+    if not named:
+        return NamedJobs({}, frozenset())
+    mine = select(units.c.unit, units.c.job_id).where(units.c.unit.in_(list(named)), units.c.job_id.in_(ids))
+    locked = {row.unit: row.job_id for row in conn.execute(mine.with_for_update(skip_locked=True))}
+    return NamedJobs(locked, frozenset(job for unit, job in named.items() if unit not in locked))
+
+
+def remember_removed(conn: Connection, ends: Mapping[str, RemovedJob]) -> None:
+    """Keep with units, by their key, the end of their last job, which is removed."""
+    if ends:
+        statement = update(units).where(units.c.unit == bindparam("key")).values(removed=bindparam("end"))
+        conn.execute(statement, [{"key": key, "end": ended.to_json()} for key, ended in ends.items()])
 
 
 def get(conn: Connection, unit: str) -> UnitRow | None:

@@ -51,6 +51,7 @@ idempotency-window = idempotency='params' needs window=timedelta(...), the time 
 active-other-arguments = '{ $what }' has an active job with other arguments: { $active }
 active = '{ $what }' has an active job: { $active }
 done = '{ $what }' is complete already, by job { $job }
+done-removed = '{ $what }' is complete already, by job { $job }, which ended at { $at }; its details are removed
 key-used = this idempotency key was used for job { $job } with other arguments
 changed-too-often = '{ $what }' changed hands too often; submit it again
 bad-connection = connection= takes a SQLAlchemy Session or Connection (sync or async), not { $type }

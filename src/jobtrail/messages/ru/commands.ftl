@@ -51,6 +51,7 @@ idempotency-window = для idempotency='params' нужно window=timedelta(...
 active-other-arguments = у «{ $what }» есть идущее задание с другими параметрами: { $active }
 active = у «{ $what }» есть идущее задание: { $active }
 done = «{ $what }» уже загружено заданием { $job }
+done-removed = «{ $what }» уже загружено заданием { $job }, которое закончилось { $at }; подробности удалены
 key-used = этот ключ идемпотентности использован для задания { $job } с другими параметрами
 changed-too-often = «{ $what }» слишком часто переходило из рук в руки; подайте ещё раз
 bad-connection = connection= принимает Session или Connection из SQLAlchemy (синхронные или асинхронные), а не { $type }
