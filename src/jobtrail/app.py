@@ -16,6 +16,7 @@ from .commands.task_handle import BoundTask
 from .commands.using import SuccessorRequest
 from .config import Settings, database_url
 from .job.task import Task, Tasks, name_of
+from .messages import tr
 from .overrides import read as _read_overrides
 from .plugins.discovery import asgi as _asgi
 from .plugins.plugin import Plugin
@@ -89,9 +90,9 @@ class JobTrail:
         self.state = SimpleNamespace()
         self.middleware: list[Middleware] = list(middleware)
         self._tasks = Tasks()
-        self._plugins = Plugins(self._tasks, self._overridden, plugins)
         self.service = Service(self.store, self._tasks, self.settings)
         self.service.state = self.state
+        self._plugins = Plugins(self._tasks, self._overridden, plugins, application=self, schemas=self.service.schemas)
         if tracing:
             from .integrations.opentelemetry import install
 
@@ -162,6 +163,23 @@ class JobTrail:
         """
         self._plugins.load()
         return self._plugins
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the service of the plug-in of this name.
+
+        Raises:
+            AttributeError: If no such plug-in is mounted, or it has no service.
+        """
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # a property that raised AttributeError raises it again
+        if not name.startswith("_"):
+            one = self.plugins.get(name)
+            if one is not None and one.plugin.make_service is not None:
+                return one.service
+            broken = [one.reason for one in self.plugins.broken if one.name == name]
+            if broken:
+                raise AttributeError(tr("plugins.service-left-out", name=name, why=broken[0]), name=name, obj=self)
+        raise AttributeError(tr("plugins.no-attribute", name=name), name=name, obj=self)
 
     def schedule(
         self, rule: Any, *, tz: Any = None, name: str | None = None, **options: Any
@@ -369,12 +387,23 @@ class JobTrail:
     # -- life ----------------------------------------------------------------------------------------
 
     def migrate(self) -> bool:
-        """Create or upgrade the tables.
+        """Create or upgrade the tables, also those of plug-ins.
 
         Returns:
             True if something was changed.
         """
+        self._plugins.load()
         return self.service.migrate()
+
+    def make_ready(self) -> None:
+        """Create or upgrade the tables where that is automatic; a service of a plug-in calls it before its first statement.
+
+        Raises:
+            SchemaMismatch: If a schema does not fit this program.
+            StoreUnavailable: If the database is not reachable.
+        """
+        self._plugins.load()
+        self.service.make_ready()
 
     def worker(self, **options: Any) -> Any:
         """Return a worker for the tasks of this application.

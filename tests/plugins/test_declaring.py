@@ -140,5 +140,7 @@ def test_everything_that_a_plugin_brings_can_be_listed():
         "channels": ["weather.sms"],
         "routes": [],
         "commands": ["go"],
+        "tables": [],
+        "uses": [],
     }
     assert repr(plugin) == "<plug-in weather 1.2>"

@@ -83,6 +83,8 @@ def test_it_is_found_and_listed(jobtrail):
         "channels": ["checksums.paper"],
         "routes": ["GET /bad (viewer)"],
         "commands": ["bad"],
+        "tables": [],
+        "uses": [],
     }
     tasks = {task["name"]: task for task in json.loads(jobtrail("tasks", "--json"))}
     assert (tasks["checksums.verify"]["executor"], tasks["checksums.verify"]["attempts"]) == ("process", 3)

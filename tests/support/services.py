@@ -248,7 +248,7 @@ def fresh_database(server: str) -> Iterator[str]:
 
 
 def empty_database(address: str) -> None:
-    """Remove all rows from the tables of a migrated database; the numbers of its sequences go on."""
+    """Remove all rows from the tables of a migrated database, also of plug-ins; the numbers of its sequences go on."""
     import psycopg
 
     with psycopg.connect(address, autocommit=True) as conn:
@@ -256,13 +256,14 @@ def empty_database(address: str) -> None:
         conn.execute(EMPTY)
 
 
-EMPTY = """
+EMPTY = r"""
 DO $$
 DECLARE one record; filled boolean; big text := '';
 BEGIN
   SET LOCAL session_replication_role = replica; -- no foreign keys: every table is emptied
   FOR one IN SELECT c.oid::regclass::text AS name, pg_relation_size(c.oid) AS size FROM pg_class c
-      WHERE c.relkind = 'r' AND c.relname LIKE 'jobtrail%' AND c.relname <> 'jobtrail_schema' AND pg_relation_size(c.oid) > 0 LOOP
+      WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname NOT LIKE '%\_schema'
+      AND pg_relation_size(c.oid) > 0 LOOP
     IF one.size > 400000 THEN big := big || ', ' || one.name;
     ELSE EXECUTE 'DELETE FROM ' || one.name; END IF;
   END LOOP;

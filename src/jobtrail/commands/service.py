@@ -79,9 +79,10 @@ class Service:
         self.settings = settings
         self.submitter = new_id()
         self.state: Any = None  # the application's own, for bodies in child processes
+        self.schemas = migration.Schemas()
         self.metrics: Any = None  # made when they are asked for, by `jobtrail.integrations.prometheus`
         self._ready = False
-        self._readable = False
+        self._ensured: int | None = None  # `schemas.changes` when the schemas were last found to be right
         self._introduced_at = time.monotonic()
         self._workers: set[Runs] = set()
 
@@ -96,15 +97,16 @@ class Service:
         """
         if self._known:
             return
-        if not self._ready:
-            migration.ensure(self.store.database, automatic=self.settings.migrate)
+        self.make_readable()
         self._patiently(lambda: self.store.write(self._introduce))
         self._ready, self._introduced_at = True, time.monotonic()
 
     @property
     def _known(self) -> bool:
-        """True if the schema is right and this process was registered within a day, so that retention keeps its row."""
-        return self._ready and time.monotonic() - self._introduced_at < INTRODUCE_EVERY
+        """True if the schemas are right and this process was registered within a day, so that retention keeps its row."""
+        if not self._ready or self._ensured != self.schemas.changes:
+            return False
+        return time.monotonic() - self._introduced_at < INTRODUCE_EVERY
 
     def make_readable(self) -> None:
         """Upgrade the schema where that is automatic; write nothing else, so that a locked file can be read.
@@ -113,13 +115,14 @@ class Service:
             SchemaMismatch: If the schema does not fit this version.
             StoreUnavailable: If the database is not reachable.
         """
-        if not self._ready and not self._readable:
-            migration.ensure(self.store.database, automatic=self.settings.migrate)
-            self._readable = True
+        changes = self.schemas.changes
+        if self._ensured != changes:
+            migration.ensure(self.store.database, self.schemas.all(), automatic=self.settings.migrate)
+            self._ensured = changes
 
     def migrate(self) -> bool:
         """Create or upgrade the tables; True if something was changed."""
-        return migration.upgrade(self.store.database)
+        return migration.upgrade(self.store.database, self.schemas.all())
 
     def _introduce(self, conn: Connection) -> None:
         workers.add_submitter(conn, self.store.dialect, self.submitter, self.store.now())
@@ -127,7 +130,7 @@ class Service:
     def after_fork(self) -> None:
         """Make a forked child a submitter of its own."""
         self.submitter = new_id()
-        self._ready = self._readable = False
+        self._ready, self._ensured = False, None
 
     def _patiently(self, write: Callable[[], T], stored: Callable[[], T | None] | None = None) -> T:
         """Repeat a write while the store is away, at most ``submit_retry_seconds``; ids are fixed before, so nothing is stored twice."""

@@ -67,7 +67,7 @@ def install(service: Service, middleware: list[Middleware], provider: Any) -> Tr
     tracing = Tracing(None if provider is True else provider)
     middleware.insert(0, tracing.middleware)
     traced = TracedService(service.store, service.tasks, service.settings, tracing)
-    traced.state = service.state
+    traced.state, traced.schemas = service.state, service.schemas
     return traced
 
 

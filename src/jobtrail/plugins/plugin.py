@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
-from typing import Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from jobtrail.commands.task_handle import BoundTask
-from jobtrail.commands.using import NOTHING, Using
-from jobtrail.config import Settings
-from jobtrail.errors import InvalidOption, UsageError
-from jobtrail.job.task import Task, Tasks, choice_option, name_of, name_option
+from jobtrail.database import migration
+from jobtrail.errors import InvalidOption
+from jobtrail.job.task import Task, choice_option, name_of, name_option
 from jobtrail.messages import Message
-from jobtrail.worker.middleware import Middleware, declared_options
+from jobtrail.worker.middleware import declared_options
+
+from .parts import PluginChannel, PluginCommand, PluginMiddleware, PluginRoute, PluginSchedule
+from .plugin_task import PluginTask, UnboundSubmitter
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
 
 SCOPES = ("tasks", "application")
 ROLES = ("viewer", "operator", "admin")
@@ -23,111 +26,6 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _PATH = re.compile(r"(/([\w.~-]+|\{[a-z_]\w*\}))+|/")
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class PluginMiddleware:
-    """A middleware of a plug-in. Its scope is the plug-in's own tasks, or the whole application."""
-
-    function: Middleware
-    scope: str
-
-
-@dataclass(frozen=True, slots=True)
-class PluginSchedule:
-    """A schedule of a plug-in's task, with the options of ``@jobs.schedule``."""
-
-    task: str
-    rule: Any
-    options: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PluginChannel:
-    """A notification channel of a plug-in: its name and its function."""
-
-    name: str
-    function: Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PluginRoute:
-    """An HTTP route below the plug-in's own path: method, path, least role, and the function that answers."""
-
-    method: str
-    path: str
-    role: str
-    function: Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PluginCommand:
-    """A command ``jobtrail PLUGIN NAME``. Its function takes the application first, then its own options."""
-
-    name: str
-    function: Callable[..., Any]
-
-
-class _UnboundSubmitter:
-    """The submitter of a plug-in's tasks, which belong to no application: it refuses every submission."""
-
-    def __init__(self) -> None:
-        # What a body has in a process of its own, where there is no application: an empty state, the plug-in's tasks.
-        self.state = SimpleNamespace()
-        self.tasks, self.settings = Tasks(), Settings()
-
-    def submit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
-        """Refuse.
-
-        Raises: UsageError that says what to call instead.
-        """
-        del args, using
-        raise UsageError(Message("plugins.unbound", task=task.name))
-
-    async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> NoReturn:
-        """Refuse, as `submit`."""
-        self.submit(task, args, using)
-
-    def submit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> NoReturn:
-        """Refuse, as `submit`."""
-        del many
-        self.submit(task, {}, using)
-
-    async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> NoReturn:
-        """Refuse, as `submit`."""
-        del many
-        self.submit(task, {}, using)
-
-
-class PluginTask(BoundTask):
-    """A task of a plug-in: it can be called; applications that use the plug-in submit it."""
-
-    def __init__(self, task: Task, submitter: _UnboundSubmitter, using: Using = NOTHING) -> None:
-        super().__init__(task, submitter, using)
-        self._unbound = submitter
-
-    def using(self, **options: Any) -> PluginTask:
-        """Return a copy with options for the submitted job.
-
-        Args:
-            **options: As for `BoundTask.using`.
-        """
-        return PluginTask(self.task, self._unbound, self._using.with_options(**options))
-
-    def _to_follow(self) -> NoReturn:
-        """Refuse, as `submission`; inside a task function `schedule_next` knows the application."""
-        self._unbound.submit(self.task, {}, self._using)
-
-    def submission(self, args: Mapping[str, Any]) -> NoReturn:
-        """Refuse: only an application can store jobs.
-
-        Args:
-            args: Arguments of the task.
-
-        Raises:
-            UsageError: Always.
-        """
-        self._unbound.submit(self.task, dict(args), self._using)
 
 
 @dataclass(slots=True, eq=False)
@@ -142,9 +40,10 @@ class Plugin:
         version: Version; default: the version of the package.
         about: One sentence that describes the plug-in.
         options: Task options for all tasks of the plug-in; the options of a task win.
+        uses: Plug-ins that this one needs: an application that mounts it mounts them too, each once.
 
     Raises:
-        InvalidOption: If the name or version is not valid.
+        InvalidOption: If the name, the version or ``uses`` is not valid.
 
     Example:
         ```python
@@ -159,20 +58,27 @@ class Plugin:
     version: str | None = None
     about: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    uses: Sequence[Plugin] = ()
     tasks: dict[str, PluginTask] = field(default_factory=dict, init=False)
     schedules: list[PluginSchedule] = field(default_factory=list, init=False)
     layers: list[PluginMiddleware] = field(default_factory=list, init=False)
     channels: dict[str, PluginChannel] = field(default_factory=dict, init=False)
-    routes: dict[tuple[str, str], PluginRoute] = field(default_factory=dict, init=False)
+    routes: dict[tuple[str, str, bool], PluginRoute] = field(default_factory=dict, init=False)
     commands: dict[str, PluginCommand] = field(default_factory=dict, init=False)
-    _unbound: _UnboundSubmitter = field(default_factory=_UnboundSubmitter, init=False, repr=False)
+    schema: migration.OwnedSchema | None = field(default=None, init=False)
+    make_service: Callable[[Any], Any] | None = field(default=None, init=False)
+    _unbound: UnboundSubmitter = field(default_factory=UnboundSubmitter, init=False, repr=False)
     _sealed: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check name and version."""
+        """Check name, version and what it uses."""
         _word(Message("plugins.plugin-name"), self.name)
         if self.version is not None:
             name_option(Message("plugins.version", plugin=self.name), self.version)
+        self.uses = tuple(self.uses)
+        for one in self.uses:
+            if not isinstance(one, Plugin):
+                raise InvalidOption(Message("plugins.bad-uses", plugin=self.name, value=repr(one)))
 
     # -- tasks ---------------------------------------------------------------------------------------
 
@@ -181,15 +87,24 @@ class Plugin:
 
     @overload
     def task(
-        self, function: None = None, /, *, name: str | None = None, **options: Any
+        self, function: None = None, /, *, name: str | None = None, plain: bool = False, **options: Any
     ) -> Callable[[Callable[..., Any]], PluginTask]: ...
 
-    def task(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        plain: bool = False,
+        **options: Any,
+    ) -> Any:
         """Declare a function as the task ``<plug-in>.<name>``.
 
         Args:
             function: The function, if the decorator is used without parentheses.
             name: Name of the task; default: the function's name.
+            plain: The task and its aliases stand without the name of the plug-in before theirs.
             **options: Options as for ``@jobs.task``.
 
         Raises:
@@ -202,10 +117,11 @@ class Plugin:
             if own in self.tasks:
                 raise InvalidOption(Message("plugins.two-of-a-kind", plugin=self.name, kind="task", name=own))
             given = {**self.options, **options}
-            given["aliases"] = tuple(f"{self.name}.{alias}" for alias in given.get("aliases", ()))
+            prefix = "" if plain else f"{self.name}."
+            given["aliases"] = tuple(f"{prefix}{alias}" for alias in given.get("aliases", ()))
             wrappers = [layer.function for layer in self.layers]
             declared = declared_options([*wrappers, *given.get("middleware", ())])
-            task = Task.made(f"{self.name}.{name_option(Message('job.task-name'), own)}", target, given, declared)
+            task = Task.made(f"{prefix}{name_option(Message('job.task-name'), own)}", target, given, declared)
             self.tasks[own] = PluginTask(self._unbound.tasks.add(task), self._unbound)
             return self.tasks[own]
 
@@ -291,13 +207,16 @@ class Plugin:
 
         return declare
 
-    def route(self, path: str, *, method: str = "GET", role: str = "admin") -> Callable[[_F], _F]:
+    def route(
+        self, path: str, *, method: str = "GET", role: str = "admin", plain: bool = False
+    ) -> Callable[[_F], _F]:
         """Declare an HTTP route below the path of the plug-in.
 
         Args:
             path: Path such as ``"/stations/{id}"``.
             method: HTTP method.
             role: Lowest role that may call it: viewer, operator or admin.
+            plain: The path stands below ``/api`` itself.
 
         Raises:
             InvalidOption: If path, method or role is not valid, or the route is declared twice.
@@ -306,36 +225,89 @@ class Plugin:
         choice_option(Message("plugins.route-role"), role, ROLES)
         if not isinstance(path, str) or not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/")):
             raise InvalidOption(Message("plugins.bad-route", plugin=self.name, path=repr(path)))
+        if plain and path[1:2] in {"", "{"}:
+            raise InvalidOption(Message("plugins.bad-plain-route", plugin=self.name, path=repr(path)))
         twice = Message("plugins.two-routes", plugin=self.name, method=method, path=path)
 
         def declare(function: _F) -> _F:
-            key = method, re.sub(r"\{\w+\}", "{}", path)
-            self._add(self.routes, key, PluginRoute(method, path, role, function), twice)
+            key = method, re.sub(r"\{\w+\}", "{}", path), plain
+            self._add(self.routes, key, PluginRoute(method, path, role, function, plain), twice)
             return function
 
         return declare
 
-    def command(self, name: str) -> Callable[[_F], _F]:
+    def command(self, name: str, *, plain: bool = False) -> Callable[[_F], _F]:
         """Declare a command ``jobtrail <plug-in> <name>``.
 
         The function takes the application first, then the options of the command with annotations.
 
         Args:
             name: Name of the command.
+            plain: The command is ``jobtrail <name>``.
 
         Raises:
             InvalidOption: If the name is not valid or used twice.
         """
         _word(Message("plugins.command-name"), name)
+        if plain and name == self.name:
+            raise InvalidOption(Message("plugins.command-of-plugin", plugin=self.name))
         twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="command", name=name)
 
         def declare(function: _F) -> _F:
-            self._add(self.commands, name, PluginCommand(name, function), twice)
+            self._add(self.commands, name, PluginCommand(name, function, plain), twice)
             if not any(p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()):
                 raise InvalidOption(Message("plugins.command-without-application", plugin=self.name, name=name))
             return function
 
         return declare
+
+    # -- what it keeps and offers --------------------------------------------------------------------
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its tables begin."""
+        return f"{self.name.replace('-', '_')}_"
+
+    def tables(self, metadata: MetaData, migrations: str, head: str) -> None:
+        """Declare the tables of the plug-in; they are created and upgraded with jobtrail's own.
+
+        Args:
+            metadata: The tables; each name begins with ``<plug-in>_``, where - is written as _.
+            migrations: Package with a folder ``versions`` of Alembic versions, ``0001_first.py``.
+            head: The newest version; the version of a database is kept in the table ``<plug-in>_schema``.
+
+        Raises:
+            InvalidOption: If a name is not the plug-in's, or the package or its newest version is not there.
+        """
+        self._check_open()
+        if self.schema is not None:
+            raise InvalidOption(Message("plugins.declared-already", plugin=self.name, what="tables"))
+        self.schema = migration.schema_of_package(self.name, self.prefix, metadata, migrations, head)
+
+    def service(self, function: _F) -> _F:
+        """Declare what the plug-in offers in an application: ``jobs.<plug-in>``; use it as a decorator.
+
+        Args:
+            function: Called with the application, once for each, at the first use; it returns the service.
+
+        Raises:
+            InvalidOption: If it is not a function, or there is one already.
+        """
+        self._check_open()
+        if not callable(function):
+            raise InvalidOption(Message("plugins.not-a-function", plugin=self.name, value=repr(function)))
+        if self.make_service is not None:
+            raise InvalidOption(Message("plugins.declared-already", plugin=self.name, what="service"))
+        self.make_service = function
+        return function
+
+    def plain_routes(self) -> list[PluginRoute]:
+        """Return the routes without the prefix of the plug-in."""
+        return [route for route in self.routes.values() if route.plain]
+
+    def plain_commands(self) -> list[PluginCommand]:
+        """Return the commands without the prefix of the plug-in."""
+        return [command for command in self.commands.values() if command.plain]
 
     def _add(self, known: dict[Any, Any], key: Any, value: Any, twice: Message) -> None:
         self._check_open()
@@ -364,6 +336,8 @@ def parts_of(plugin: Plugin) -> dict[str, list[str]]:
         "channels": [f"{plugin.name}.{name}" for name in plugin.channels],
         "routes": [f"{one.method} {one.path} ({one.role})" for one in plugin.routes.values()],
         "commands": list(plugin.commands),
+        "tables": sorted(plugin.schema.metadata.tables) if plugin.schema and plugin.schema.metadata else [],
+        "uses": [one.name for one in plugin.uses],
     }
 
 

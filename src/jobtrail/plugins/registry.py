@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from jobtrail.database.migration import Schemas
 from jobtrail.errors import InvalidOption
 from jobtrail.job.failure import describe
 from jobtrail.job.task import Task, Tasks
 from jobtrail.messages import Message, render
 from jobtrail.worker.middleware import Middleware, declared_options
 
+from . import taken
 from .discovery import PluginCandidate, installed
-from .plugin import Plugin, PluginChannel, PluginCommand, PluginRoute
+from .parts import PluginChannel, PluginCommand, PluginRoute, PluginService
+from .plugin import Plugin
 
 AUTO = "auto"
 _log = logging.getLogger("jobtrail.plugins")
@@ -46,11 +49,17 @@ class MountedPlugin:
     package: str | None
     version: str | None
     tasks: tuple[Task, ...]
+    offered: PluginService
 
     @property
     def name(self) -> str:
         """The name of the plug-in."""
         return self.plugin.name
+
+    @property
+    def service(self) -> Any:
+        """What the plug-in offers in this application, made at the first use; None if it has no service."""
+        return self.offered.get()
 
 
 class Plugins(Mapping[str, MountedPlugin]):
@@ -62,23 +71,41 @@ class Plugins(Mapping[str, MountedPlugin]):
         tasks: The tasks of the application, to which those of the plug-ins are added.
         prepare: Called for each task before it is registered.
         wanted: "auto" for all that are installed, or plug-ins, possibly with "auto" among them.
+        application: The application, for the services of the plug-ins.
+        schemas: The schemas of the application, to which those of the plug-ins are added.
 
     Raises:
         InvalidOption: If ``wanted`` is not valid, or a plug-in of the program cannot be mounted.
     """
 
-    def __init__(self, tasks: Tasks, prepare: Prepare, wanted: str | Iterable[Plugin | str] = AUTO) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        prepare: Prepare,
+        wanted: str | Iterable[Plugin | str] = AUTO,
+        *,
+        application: Any = None,
+        schemas: Schemas | None = None,
+    ) -> None:
         self._tasks = tasks
         self._prepare = prepare
+        self._application = application
+        self._schemas = Schemas() if schemas is None else schemas
         self._lock = threading.RLock()
         self._mounted: dict[str, MountedPlugin] = {}
         self._broken: list[BrokenPlugin] = []
         self._looks = False
+        given: list[Any] = []
         for one in _listed(wanted):
             if one == AUTO:
                 self._looks = True
             else:
-                self._mount(PluginCandidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
+                given.append(one)
+        for one in given:
+            self._mount(PluginCandidate(getattr(one, "name", "?"), None, None, partial(_itself, one)))
+        self._wanted = set(self._mounted)
+        for one in given:
+            self._mount_used(one, None)
         self._own = frozenset(self._mounted)
 
     # -- reading -------------------------------------------------------------------------------------
@@ -137,10 +164,9 @@ class Plugins(Mapping[str, MountedPlugin]):
         names = {task.name, *task.aliases}
         with self._lock:
             for one in list(self._mounted.values()):
-                taken = {name for own in one.tasks for name in (own.name, *own.aliases)} & names
-                if taken and one.name not in self._own:
-                    self._unmount(one)
-                    self._leave_out(one.name, one.package, Message("plugins.task-of-application", task=min(taken)))
+                names_of_both = {name for own in one.tasks for name in (own.name, *own.aliases)} & names
+                if names_of_both and one.name not in self._own:
+                    self._take_back(one, Message("plugins.task-of-application", task=min(names_of_both)))
 
     def load(self) -> None:
         """Discover the installed plug-ins, once.
@@ -165,24 +191,42 @@ class Plugins(Mapping[str, MountedPlugin]):
         self._broken.clear()
         for name in [name for name in self._mounted if name not in self._own]:
             self._unmount(self._mounted[name])
+        self._wanted &= self._own
         for candidate in _candidates():
+            before = set(self._mounted)
             try:
-                self._mount(candidate)
+                self._mount_whole(candidate)
+                self._wanted.add(candidate.name)
             except (KeyboardInterrupt, SettingRefused):
                 raise
             except BaseException as error:  # also one that calls exit
+                for name in set(self._mounted) - before:
+                    self._unmount(self._mounted[name])
                 self._leave_out(candidate.name, candidate.package, _reason(error))
+
+    def _mount_whole(self, candidate: PluginCandidate) -> None:
+        """Mount a discovered plug-in, after those that it uses."""
+        plugin = candidate.load()
+        _check(plugin, candidate)
+        mounted = self._mounted.get(plugin.name)
+        if mounted is not None and mounted.plugin is plugin:  # another plug-in uses it
+            return
+        self._mount_used(plugin, candidate.package)
+        self._mount(replace(candidate, load=partial(_itself, plugin)))
+
+    def _mount_used(self, plugin: Plugin, package: str | None) -> None:
+        """Mount what a plug-in uses. One of that name that the program gave is used instead."""
+        for used in plugin.uses:
+            mounted = self._mounted.get(used.name)
+            if mounted is not None and (mounted.plugin is used or mounted.package is None):
+                continue
+            self._mount_used(used, package)
+            self._mount(PluginCandidate(used.name, package, None, partial(_itself, used)))
 
     def _mount(self, candidate: PluginCandidate) -> None:
         plugin = candidate.load()
         _check(plugin, candidate)
-        if plugin.name in self._mounted:
-            first = self._mounted[plugin.name].package
-            raise InvalidOption(
-                Message("plugins.name-taken-by", plugin=plugin.name, package=first)
-                if first
-                else Message("plugins.name-taken", plugin=plugin.name)
-            )
+        self._check_names(plugin)
         tasks = tuple(self._prepared(plugin, task) for task in plugin.sealed_tasks())
         try:
             for task in tasks:
@@ -191,8 +235,35 @@ class Plugins(Mapping[str, MountedPlugin]):
             for task in tasks:
                 self._tasks.remove(task)
             raise
+        if plugin.schema is not None:
+            self._schemas.add(plugin.schema)
         version = plugin.version or candidate.version
-        self._mounted[plugin.name] = MountedPlugin(plugin, candidate.package, version, tasks)
+        make = None if plugin.make_service is None else partial(plugin.make_service, self._application)
+        self._mounted[plugin.name] = MountedPlugin(plugin, candidate.package, version, tasks, PluginService(make))
+
+    def _check_names(self, plugin: Plugin) -> None:
+        """Refuse a name that is taken: of the plug-in, or of a route or command without its prefix."""
+        if plugin.name in self._mounted:
+            first = self._mounted[plugin.name].package
+            raise InvalidOption(
+                Message("plugins.name-taken-by", plugin=plugin.name, package=first)
+                if first
+                else Message("plugins.name-taken", plugin=plugin.name)
+            )
+        others = [one.plugin for one in self._mounted.values()]
+        if any(other.prefix == plugin.prefix for other in others if other.schema and plugin.schema):
+            raise InvalidOption(Message("plugins.tables-taken", prefix=plugin.prefix))
+        paths = taken.PATHS | {route.first for other in others for route in other.plain_routes()}
+        for route in plugin.plain_routes():
+            if route.first in paths:
+                raise InvalidOption(Message("plugins.path-taken", path=f"/api/{route.first}"))
+        commands = {command.name for other in others for command in other.plain_commands()}
+        if plugin.name in commands:
+            raise InvalidOption(Message("plugins.command-taken", name=plugin.name))
+        commands |= {*taken.COMMANDS, *self._mounted}
+        for command in plugin.plain_commands():
+            if command.name in commands:
+                raise InvalidOption(Message("plugins.command-taken", name=command.name))
 
     def _prepared(self, plugin: Plugin, task: Task) -> Task:
         declared = declared_options([*task.middleware, *(layer.function for layer in plugin.layers)])
@@ -205,6 +276,22 @@ class Plugins(Mapping[str, MountedPlugin]):
         del self._mounted[one.name]
         for task in one.tasks:
             self._tasks.remove(task)
+        if one.plugin.schema is not None:
+            self._schemas.remove(one.plugin.schema)
+
+    def _take_back(self, one: MountedPlugin, reason: Message) -> None:
+        """Leave out a mounted plug-in, each one that uses it, and what only these needed."""
+        if one.name not in self._mounted:
+            return
+        self._unmount(one)
+        self._leave_out(one.name, one.package, reason)
+        self._wanted.discard(one.name)
+        for other in list(self._mounted.values()):
+            if any(used.name == one.name for used in other.plugin.uses) and other.name not in self._own:
+                self._take_back(other, Message("plugins.used-left-out", plugin=one.name))
+        used = {used.name for other in self._mounted.values() for used in other.plugin.uses}
+        for name in set(self._mounted) - self._own - self._wanted - used:
+            self._unmount(self._mounted[name])
 
     def _leave_out(self, name: str, package: str | None, reason: Message | str) -> None:
         self._broken.append(BrokenPlugin(name, package, reason))

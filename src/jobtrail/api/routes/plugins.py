@@ -1,4 +1,4 @@
-"""The addresses that plug-ins bring, each below ``/api/plugins/<plug-in>``, behind the same guard as all others."""
+"""The addresses that plug-ins bring, below ``/api/plugins/<plug-in>`` or without prefix, behind the guard of all others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobtrail.store import events
 
 if TYPE_CHECKING:
     from jobtrail.api.context import ApiContext
-    from jobtrail.plugins.plugin import PluginRoute
+    from jobtrail.plugins.parts import PluginRoute
 
 
 def make(context: ApiContext) -> APIRouter:
@@ -40,9 +40,10 @@ def _add(router: APIRouter, context: ApiContext, plugin: str, route: PluginRoute
 
     words = route.path.replace("/", " ").replace("{", "").replace("}", "").split()
     about = (route.function.__doc__ or "").strip().partition("\n")[0] or None
-    path = f"/plugins/{plugin}{route.path if route.path != '/' else ''}"
+    named = [*([] if route.plain else [plugin]), route.method.lower(), *words]
+    path = route.path if route.plain else f"/plugins/{plugin}{route.path if route.path != '/' else ''}"
     router.add_api_route(
-        path, answer, methods=[route.method], operation_id="_".join([plugin, route.method.lower(), *words]), summary=about,
+        path, answer, methods=[route.method], operation_id="_".join(named), summary=about,
         response_class=JSONResponse, response_model=None, responses=also(404, 409),
     )  # fmt: skip
 

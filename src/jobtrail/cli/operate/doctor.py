@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail import JobTrail
+    from jobtrail.database.migration import OwnedSchema
 
 GOOD, NOTE, BAD = "ok", "note", "wrong"
 CLOCK_LIMIT = timedelta(seconds=2)
@@ -56,6 +57,7 @@ class WorkerSeen:
 def examine(session: Session) -> int:
     """Check database, schema, tasks, clock and workers. The exit code is 1 if something is wrong."""
     jobs = session.open()
+    jobs.plugins.load()
     findings = [*_findings(session, jobs), *_plugins(session, jobs), *_outside(session, jobs)]
     wrong = [finding for finding in findings if finding.state == BAD]
     if session.as_json:
@@ -91,9 +93,9 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
         return
     if not jobs.store.database.is_sqlite:
         yield _session(jobs)
-    schema = _schema(jobs)
-    yield schema
-    if schema.state == BAD:
+    schemas = [_schema(jobs, schema) for schema in jobs.service.schemas.all()]
+    yield from schemas
+    if schemas[0].state == BAD:
         return
     try:
         with jobs.store.read() as conn:
@@ -157,19 +159,23 @@ def _session(jobs: JobTrail) -> Finding:
     return Finding("connection", GOOD, told)
 
 
-def _schema(jobs: JobTrail) -> Finding:
+def _schema(jobs: JobTrail, schema: OwnedSchema) -> Finding:
     from jobtrail.database import migration
 
-    state = migration.state(jobs.store.database)
-    if state.current:
-        return Finding("schema", GOOD, tr("cli.doctor-schema-current", version=state.version))
+    state = migration.state(jobs.store.database, schema)
+    told, advice = tr("cli.doctor-schema-current", version=state.version), None
     if state.newer:
-        told = tr("cli.doctor-schema-newer", version=state.version, known=migration.HEAD)
-        return Finding("schema", BAD, told, tr("cli.doctor-update"))
-    told = tr("cli.doctor-no-tables")
-    if state.version is not None:
-        told = tr("cli.doctor-schema-older", version=state.version, needed=migration.HEAD)
-    return Finding("schema", BAD, told, tr("cli.doctor-migrate"))
+        told = tr("cli.doctor-schema-newer", version=state.version, known=schema.head)
+        advice = tr("cli.doctor-update") if schema.is_core else tr("cli.doctor-update-plugin", plugin=schema.owner)
+    elif state.version is None:
+        told = tr("cli.doctor-no-tables" if schema.is_core else "cli.doctor-no-plugin-tables")
+        advice = tr("cli.doctor-migrate")
+    elif not state.current:
+        told = tr("cli.doctor-schema-older", version=state.version, needed=schema.head)
+        advice = tr("cli.doctor-migrate")
+    if not schema.is_core:
+        told = tr("cli.doctor-schema-plugin", plugin=schema.owner, told=told)
+    return Finding("schema", BAD if advice else GOOD, told, advice)
 
 
 def _clock(now: datetime) -> Finding:

@@ -31,17 +31,21 @@ def migrate(
 
     jobs = session.open(creates=True)
     if sql:
-        text = schema.sql(jobs.store.database)
+        jobs.plugins.load()
+        text = schema.sql(jobs.store.database, jobs.service.schemas.all())
         if session.as_json:
             session.json({"sql": text})
         else:
             sys.stdout.write(text)
         return
     done = jobs.migrate()
+    others = {one.owner: one.head for one in jobs.service.schemas.all() if not one.is_core}
     if session.as_json:
-        session.json({"migrated": done, "schema": schema.HEAD})
-    else:
-        session.say(tr("cli.migrated" if done else "cli.migrated-already", version=schema.HEAD))
+        session.json({"migrated": done, "schema": schema.HEAD, "plugins": others})
+        return
+    session.say(tr("cli.migrated" if done else "cli.migrated-already", version=schema.HEAD))
+    for plugin, version in others.items():
+        session.say(tr("cli.migrated-plugin", plugin=plugin, version=version))
 
 
 def prune(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from jobtrail import JobTrail, Plugin
+    from jobtrail.plugins.parts import PluginCommand
     from jobtrail.plugins.registry import BrokenPlugin, MountedPlugin, Plugins
 
 
@@ -120,7 +121,7 @@ def installed_names(taken: Iterable[str]) -> list[str]:
 
 
 def group_of(name: str, app: str | None) -> Any:
-    """The commands of a plug-in as one command, or None if there is no such plug-in.
+    """The commands of a plug-in as one command, or its command without prefix; None if there is neither.
 
     Raises:
         UsageError: if it has no commands or was left out.
@@ -130,6 +131,9 @@ def group_of(name: str, app: str | None) -> Any:
     plugins = _plugins(app)
     if name in plugins:
         return _group(plugins[name].plugin)
+    for plugin, own in plugins.commands():
+        if own.plain and own.name == name:
+            return _alone(plugin, own)
     for one in plugins.broken:
         if one.name == name:
             raise UsageError(Message("cli.plugin-left-out", why=told_broken(one)))
@@ -148,7 +152,8 @@ def _plugins(app: str | None) -> Plugins:
 def _group(plugin: Plugin) -> Any:
     from jobtrail.errors import UsageError
 
-    if not plugin.commands:
+    own = [one for one in plugin.commands.values() if not one.plain]
+    if not own:
         raise UsageError(Message("cli.plugin-without-commands", name=plugin.name))
     cli = typer.Typer(
         name=plugin.name,
@@ -159,8 +164,15 @@ def _group(plugin: Plugin) -> Any:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(lambda: None)  # else a single command would replace the group
-    for one in plugin.commands.values():
+    for one in own:
         command(cli, one.name, plugin.name)(_as_ours(plugin.name, one.function))
+    return typer.main.get_command(cli)
+
+
+def _alone(plugin: str, one: PluginCommand) -> Any:
+    """A command without the name of its plug-in before it."""
+    cli = typer.Typer(rich_markup_mode=None, add_completion=False)
+    command(cli, one.name, plugin)(_as_ours(plugin, one.function))
     return typer.main.get_command(cli)
 
 
@@ -172,6 +184,8 @@ def _as_ours(plugin: str, function: Callable[..., Any]) -> Callable[..., int | N
     def run(session: Session, **given: Any) -> int | None:
         jobs = session.open(creates=True)
         _check_mounted(jobs, plugin)
+        if jobs.plugins[plugin].plugin.schema is not None:
+            jobs.service.make_readable()
         if wants_json:
             given["as_json"] = session.as_json
         answer = function(jobs, **given)

@@ -3,6 +3,7 @@ schema-newer = the database has schema { $version }, this program knows { $head 
 schema-older = the database has { $found }, this program needs { $head }; run 'jobtrail migrate' once
 schema-newer-still = the database has schema { $version }, which is newer than this program's { $head }
 no-tables = no tables of jobtrail
+no-plugin-tables = none of them
 schema = schema { $version }
 bad-pooler = the parameter pooler of a database address is true or false; it is { $value }
 polls-behind-pooler = { $where } is behind a pooler, where LISTEN does not work: this process polls; set notify_url to a direct address to be woken at once
@@ -46,3 +47,8 @@ session-to-primary = name the primary in the address, or both servers and target
 locked-by-process = { $where } is locked by a write transaction of this process that has not ended; commit or close it first, or submit with using(connection=...) inside it
 locked-by-caller = { $where } is locked by a write transaction that this thread has begun itself, so waiting would not end; commit it first, or submit inside it with using(connection=...), which takes a SQLAlchemy Session or Connection
 migrate-waits = the upgrade of the schema waits for the session { $pid } of { $role } ({ $application }, { $state } since { $since }): { $query }
+plugin-schema-newer = the tables of the plug-in '{ $plugin }' have schema { $version }, this program knows { $head }: they are newer than this program; update the plug-in on this machine
+plugin-schema-older = the plug-in '{ $plugin }' needs schema { $head } of its tables, the database has { $found }; run 'jobtrail migrate' once with the application
+plugin-upgrade-failed = the tables of the plug-in '{ $plugin }' could not be upgraded: { $why }
+table-of-others = the plug-in '{ $owner }' has the table '{ $name }'; its tables begin with '{ $prefix }', and '{ $table }' is the table of their version
+no-such-version = the plug-in '{ $owner }' names the schema { $head }, but the package '{ $package }' has no file versions/{ $head }_….py

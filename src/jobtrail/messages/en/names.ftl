@@ -75,6 +75,14 @@ part =
             [one] { $count } command
            *[other] { $count } commands
         }
+        [tables] { $count ->
+            [one] { $count } table
+           *[other] { $count } tables
+        }
+        [uses] { $count ->
+            [one] { $count } other plug-in
+           *[other] { $count } other plug-ins
+        }
        *[other] { $count } { $name }
     }
 periods =

@@ -27,3 +27,16 @@ not-a-plugin = { $value } is of type { $type }, not a Plugin
 names-differ = its entry point is called '{ $entry }' and the plug-in '{ $plugin }'; give both one name
 task-of-application = the application has a task '{ $task }' of its own
 calls-exit = it calls exit ({ $status }) when it is imported
+bad-uses = the plug-in '{ $plugin }' uses { $value }, which is not a Plugin
+bad-plain-route = the plug-in '{ $plugin }' has the route { $path } without its prefix; such a path begins with a name
+command-of-plugin = the command '{ $plugin }' has the name of its plug-in, which stands before its other commands; give it another name
+declared-already = the plug-in '{ $plugin }' has { $what ->
+        [tables] tables
+       *[service] a service
+    } already; declare them once
+tables-taken = another plug-in has tables that begin with '{ $prefix }' already
+path-taken = the path { $path } is taken by jobtrail or another plug-in
+command-taken = the command '{ $name }' is taken by jobtrail or another plug-in
+used-left-out = it uses the plug-in '{ $plugin }', which is left out
+no-attribute = JobTrail has no attribute '{ $name }', and no mounted plug-in of this name has a service
+service-left-out = JobTrail has no attribute '{ $name }': the plug-in of this name is left out: { $why }

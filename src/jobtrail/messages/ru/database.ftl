@@ -3,6 +3,7 @@ schema-newer = схема базы { $version } новее этой програ
 schema-older = в базе { $found }, программе нужна схема { $head }; выполните один раз 'jobtrail migrate'
 schema-newer-still = схема базы { $version } новее схемы этой программы, { $head }
 no-tables = нет таблиц jobtrail
+no-plugin-tables = нет ни одной
 schema = схема { $version }
 bad-pooler = параметр pooler в адресе базы должен быть true или false; указано { $value }
 polls-behind-pooler = { $where }: подключение через пулер, где LISTEN не работает, поэтому этот процесс опрашивает базу; чтобы он просыпался сразу, укажите в notify_url прямой адрес
@@ -46,3 +47,8 @@ session-to-primary = укажите в адресе основной серве�
 locked-by-process = { $where }: занято незаконченной транзакцией записи этого же процесса; сначала завершите её или подайте задание внутри неё через using(connection=...)
 locked-by-caller = { $where }: занято транзакцией записи, которую начал этот же поток, поэтому ждать бесполезно; сначала завершите её или подайте задание внутри неё через using(connection=...), который принимает Session или Connection из SQLAlchemy
 migrate-waits = обновление схемы ждёт сеанс { $pid } роли { $role } ({ $application }, { $state } с { $since }): { $query }
+plugin-schema-newer = таблицы расширения '{ $plugin }' имеют схему { $version }, программа знает { $head }: они новее программы; обновите расширение на этой машине
+plugin-schema-older = расширению '{ $plugin }' нужна схема таблиц { $head }, в базе { $found }; выполните один раз 'jobtrail migrate' с приложением
+plugin-upgrade-failed = не удалось обновить таблицы расширения '{ $plugin }': { $why }
+table-of-others = в расширении '{ $owner }' таблица '{ $name }'; его таблицы начинаются с '{ $prefix }', а '{ $table }' – таблица их версии
+no-such-version = расширение '{ $owner }' называет схему { $head }, но в пакете '{ $package }' нет файла versions/{ $head }_….py

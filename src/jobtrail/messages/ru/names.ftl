@@ -149,6 +149,16 @@ part =
             [few] { $count } команды
            *[many] { $count } команд
         }
+        [tables] { $count ->
+            [one] { $count } таблица
+            [few] { $count } таблицы
+           *[many] { $count } таблиц
+        }
+        [uses] { $count ->
+            [one] { $count } другое расширение
+            [few] { $count } других расширения
+           *[many] { $count } других расширений
+        }
        *[middleware] { $count } middleware
     }
 periods =
@@ -303,5 +313,7 @@ field =
         [channels] каналы
         [routes] маршруты
         [commands] команды
+        [tables] таблицы
+        [uses] использует
        *[other] { $name }
     }
