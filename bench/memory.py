@@ -1,6 +1,6 @@
 """The memory of a worker after many jobs that fail with much data, beside jobs that succeed: ``python -m bench.memory``.
 
-Each kind runs in a process of its own, on SQLite, with the garbage collector on and off. Figures: docs/why/speed.md.
+Each kind runs in a process of its own, set up as `jobtrail worker` does it, on SQLite, with the garbage collector on and off. Figures: docs/why/speed.md.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import psutil
 
 from jobtrail import JobTrail
 from jobtrail.testing import drain
+from jobtrail.worker.session import own_process
 
 KINDS = ("succeeds", "fails", "fails, chained")
 
@@ -38,6 +39,7 @@ def one(kind: str, jobs_count: int, size: int, *, collect: bool) -> float:
             return len(rows)
 
         work.enqueue_many({} for _ in range(200))
+        own_process()
         drain(jobs, slots=4)
         if not collect:
             gc.disable()

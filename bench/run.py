@@ -70,11 +70,11 @@ def application(url: str) -> tuple[JobTrail, Any, Any]:
 
 async def work(url: str) -> None:
     """One worker process, until it is stopped."""
-    from jobtrail.worker.session import tune_process
+    from jobtrail.worker.session import own_process
 
     app, _, _ = application(url)
     app.service.make_ready()
-    tune_process()
+    own_process()
     await app.worker(slots=SLOTS, beat="child").run()
 
 

@@ -44,11 +44,11 @@ def setup(v):
 
 
 async def worker(v):
-    from jobtrail.worker.session import tune_process
+    from jobtrail.worker.session import own_process
 
     app, _ = _application(v)
     app.service.make_ready()
-    tune_process()
+    own_process()
     await app.worker(slots=jobs.conc(20 if v.endswith("-sync") else 200), beat="child").run()
 
 

@@ -84,11 +84,12 @@ def test_a_body_that_closes_small_numbers_hits_nothing_of_the_worker(start, burs
 # -- state of the process ------------------------------------------------------------------------------
 
 
+@EXECUTORS
 @pytest.mark.parametrize("place", ["", "_on_the_loop"])
-def test_what_a_body_changes_of_its_child_process_is_set_back_for_the_next(start, burst, place):
-    before = start("looks_at_its_process-process")
-    changes = start(f"changes_its_process{place}-process")
-    after = start("looks_at_its_process-process")
+def test_what_a_body_changes_of_its_process_is_set_back_for_the_next(start, burst, executor, place):
+    before = start(f"looks_at_its_process-{executor}")
+    changes = start(f"changes_its_process{place}-{executor}")
+    after = start(f"looks_at_its_process-{executor}")
     burst()
     assert changes.refresh().status == "completed"
     assert after.result(timeout=5) == before.result(timeout=5)

@@ -167,8 +167,11 @@ async def body(run: Run) -> Any:
     signature = run.task.signature
     arguments = {**run.arguments, signature.context: run.ctx} if signature.context else run.arguments
     run.body_begun = True
+    shared = process_state.shared
     if run.remote is None:
         process_state.own_decimal_context()
+    if shared is not None:
+        shared.enter()
     try:
         run.check_wanted()
         if run.remote is not None:
@@ -186,6 +189,8 @@ async def body(run: Run) -> Any:
         run.body_error = error
         raise
     finally:
+        if shared is not None:
+            shared.leave()
         _body_has_ended(run)
     return run.body_value
 

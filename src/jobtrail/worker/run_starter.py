@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import JobTrailError, UnknownTask
+from jobtrail.executors import process_state
 from jobtrail.job import outcome as outcomes
 from jobtrail.job import transitions
 from jobtrail.job.failure import describe, forget_frames
@@ -126,6 +127,8 @@ class RunStarter:
             remote=self._remote if task.executor == "process" else None,
             on_stop=self._stop_requested,
         )
+        if not self.running and process_state.shared is not None:
+            process_state.shared.remember()
         self.running[claim.id] = run
         if self.started is not None:
             self.started.append(claim.id)

@@ -107,13 +107,13 @@ def _function(named: str) -> Any:
 
 
 def _worker_of(jobs: JobTrail, queues: str, concurrency: int | None) -> Worker:
-    from jobtrail.worker.session import tune_process
+    from jobtrail.worker.session import own_process
 
     from .worker import _queues
 
     named = _queues(queues, concurrency)
     jobs.metrics()
-    tune_process()
+    own_process()
     found: Worker = jobs.worker(queues=named, beat="child", leaves_process=True, slots=concurrency)
     return found
 

@@ -47,7 +47,7 @@ def work(
     ] = None,
 ) -> int:
     """Run jobs. SIGTERM or Ctrl-C lets running jobs end; a second one hands them back at once."""
-    from jobtrail.worker.session import tune_process
+    from jobtrail.worker.session import own_process
 
     _reserve_low_numbers()
     named = _queues(queues, concurrency)
@@ -57,7 +57,7 @@ def work(
     if metrics_port is not None:
         port = jobs.metrics().serve(metrics_port).server_port
         session.hint((tr("cli.metrics-served", url=f"http://127.0.0.1:{port}/metrics"), "dim"))
-    tune_process()
+    own_process()
     options = {"slots": concurrency, "end_blocked": end_blocked or None}
     worker = jobs.worker(queues=named, beat="child", leaves_process=True, **options)
     _tell_start(session, jobs, worker)
