@@ -1,0 +1,1 @@
+"""Office: modules under watch. A plug-in."""
