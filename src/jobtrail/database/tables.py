@@ -482,6 +482,7 @@ tokens = Table(
     Column("expires_at", Moment),
     Column("used_at", Moment),
     Column("revoked_at", Moment),
+    Column("bound_to", Text),
 )
 
 sessions = Table(

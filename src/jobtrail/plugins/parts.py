@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
+from jobtrail.errors import InvalidOption
+from jobtrail.messages import Message
 from jobtrail.worker.middleware import Middleware
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_IN_PATH = re.compile(r"\{(\w+)\}")
+
+
+class Identity(Protocol):
+    """Who calls a route: a name, a role (viewer, operator, admin), and the one thing that a token may be bound to."""
+
+    @property
+    def name(self) -> str:
+        """The name, without what it is known by."""
+
+    @property
+    def role(self) -> str:
+        """viewer, operator or admin."""
+
+    @property
+    def actor(self) -> str:
+        """The name for the trail: ``person:ann`` or ``token:parser``."""
+
+    @property
+    def bound_to(self) -> str | None:
+        """``module:parser`` for a token that may be used for this module only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +66,8 @@ class PluginChannel:
 class PluginRoute:
     """An HTTP route: method, path, least role, and the function that answers.
 
-    The path is below that of the plug-in, or with ``plain`` below ``/api`` itself.
+    The path is below that of the plug-in, or with ``plain`` below ``/api`` itself. ``accepts`` is the kind of thing that a
+    token may be bound to; ``audit`` says whether a call that may change something is recorded.
     """
 
     method: str
@@ -47,6 +75,40 @@ class PluginRoute:
     role: str
     function: Callable[..., Any]
     plain: bool = False
+    accepts: str | None = None
+    audit: bool = True
+
+    def own_parameters(self, plugin: str) -> list[inspect.Parameter]:
+        """Return the parameters of the function after the application, with annotations that are no text.
+
+        Raises:
+            InvalidOption: If an annotation cannot be read, or a parameter of the path is not taken.
+        """
+        try:
+            found = list(inspect.signature(self.function).parameters.values())[1:]
+        except ValueError:  # a function in C
+            found = []
+        named = [one for one in found if one.kind in _NAMED]
+        missing = set(_IN_PATH.findall(self.path)) - {one.name for one in named}
+        if missing and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found):
+            raise InvalidOption(
+                Message("plugins.route-without-parameter", plugin=plugin, path=self.path, name=min(missing))
+            )
+        return [self._evaluated(one, plugin) for one in named]
+
+    def _evaluated(self, parameter: inspect.Parameter, plugin: str) -> inspect.Parameter:
+        if not isinstance(parameter.annotation, str):
+            return parameter
+        names = getattr(inspect.unwrap(self.function), "__globals__", {})
+        if parameter.name == "identity":  # an annotation for people: it is not read
+            return parameter.replace(annotation=Identity)
+        try:
+            return parameter.replace(annotation=eval(parameter.annotation, names))  # noqa: S307 - as `inspect.signature` does
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise InvalidOption(
+                Message("plugins.bad-annotation", plugin=plugin, path=self.path, name=parameter.name, why=why)
+            ) from error
 
     @property
     def first(self) -> str:

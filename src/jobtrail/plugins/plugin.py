@@ -208,15 +208,28 @@ class Plugin:
         return declare
 
     def route(
-        self, path: str, *, method: str = "GET", role: str = "admin", plain: bool = False
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        role: str = "admin",
+        plain: bool = False,
+        accepts: str | None = None,
+        audit: bool = True,
     ) -> Callable[[_F], _F]:
         """Declare an HTTP route below the path of the plug-in.
+
+        The function takes the application, then the parameters of the path, a JSON body if a parameter is annotated with a
+        pydantic model, the parameters of the query, and ``identity`` (who calls) if it names it.
 
         Args:
             path: Path such as ``"/stations/{id}"``.
             method: HTTP method.
             role: Lowest role that may call it: viewer, operator or admin.
             plain: The path stands below ``/api`` itself.
+            accepts: Kind of thing, such as ``"module"``: a token bound to ``module:parser`` may call it where the parameter
+                ``name`` of the path is ``parser``, and nothing else.
+            audit: Record each call that may change something in the audit; not for calls that come every second.
 
         Raises:
             InvalidOption: If path, method or role is not valid, or the route is declared twice.
@@ -227,11 +240,17 @@ class Plugin:
             raise InvalidOption(Message("plugins.bad-route", plugin=self.name, path=repr(path)))
         if plain and path[1:2] in {"", "{"}:
             raise InvalidOption(Message("plugins.bad-plain-route", plugin=self.name, path=repr(path)))
+        if accepts is not None:
+            _word(Message("plugins.accepts"), accepts)
+            if "{name}" not in path:
+                raise InvalidOption(
+                    Message("plugins.accepts-without-name", plugin=self.name, path=path, accepts=accepts)
+                )
         twice = Message("plugins.two-routes", plugin=self.name, method=method, path=path)
 
         def declare(function: _F) -> _F:
             key = method, re.sub(r"\{\w+\}", "{}", path), plain
-            self._add(self.routes, key, PluginRoute(method, path, role, function, plain), twice)
+            self._add(self.routes, key, PluginRoute(method, path, role, function, plain, accepts, audit), twice)
             return function
 
         return declare

@@ -227,6 +227,8 @@ class Plugins(Mapping[str, MountedPlugin]):
         plugin = candidate.load()
         _check(plugin, candidate)
         self._check_names(plugin)
+        for route in plugin.routes.values():
+            route.own_parameters(plugin.name)
         tasks = tuple(self._prepared(plugin, task) for task in plugin.sealed_tasks())
         try:
             for task in tasks:

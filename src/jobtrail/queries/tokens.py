@@ -24,6 +24,7 @@ class TokenLine(Model):
     expires_at: datetime | None
     used_at: datetime | None
     revoked_at: datetime | None
+    bound_to: str | None
 
 
 class TokenList(Model):

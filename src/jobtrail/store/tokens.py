@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select, update
 
 from jobtrail.database.tables import sessions, tokens
+from jobtrail.errors import UsageError
 from jobtrail.job.model import new_id
+from jobtrail.messages import Message
 
 from . import events
 from .search.grammar import ID
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from jobtrail.database.dialects import Dialect
 
 PREFIX = "jt_"
+_BINDING = re.compile(r"[a-z][a-z0-9_-]{0,49}:\S(?:.{0,198}\S)?")
 USED_EVERY = timedelta(minutes=1)  # how exactly the last use is known
 
 
@@ -34,6 +38,16 @@ class Token:
     id: str
     name: str
     role: str
+    bound_to: str | None = None
+
+
+def check_binding(bound_to: str) -> None:
+    """Check what a token is bound to: a kind and a name, ``module:parser``.
+
+    Raises: UsageError.
+    """
+    if not _BINDING.fullmatch(bound_to) or not bound_to.isprintable():
+        raise UsageError(Message("store.bad-binding", value=repr(bound_to)))
 
 
 def _random() -> str:
@@ -54,13 +68,23 @@ def create(
     role: str,
     actor: str,
     expires_at: datetime | None = None,
+    bound_to: str | None = None,
 ) -> tuple[Token, str]:
-    """Make a token; the text is given back once and not kept."""
+    """Make a token; the text is given back once and not kept.
+
+    bound_to: the one thing for which it may be used, ``module:parser``; None for all that its role may do.
+
+    Raises: UsageError for something else that it is bound to.
+    """
+    if bound_to is not None:
+        check_binding(bound_to)
     text = PREFIX + _random()
-    made = Token(new_id(), name, role)
-    columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at")
-    dialect.insert_many(conn, tokens, columns, [(made.id, name, role, digest_of(text), now, actor, expires_at)])
-    events.record_action(conn, dialect, now, actor=actor, name="token_created", target=name, detail={"role": role})
+    made = Token(new_id(), name, role, bound_to)
+    columns = ("id", "name", "role", "digest", "created_at", "actor", "expires_at", "bound_to")
+    row = (made.id, name, role, digest_of(text), now, actor, expires_at, bound_to)
+    dialect.insert_many(conn, tokens, columns, [row])
+    detail = {"role": role} if bound_to is None else {"role": role, "bound_to": bound_to}
+    events.record_action(conn, dialect, now, actor=actor, name="token_created", target=name, detail=detail)
     return made, text
 
 
@@ -81,7 +105,7 @@ def _valid(conn: Connection, condition: Any, now: datetime) -> StoredToken | Non
     row = conn.execute(select(tokens).where(condition, tokens.c.revoked_at.is_(None))).first()
     if row is None or (row.expires_at is not None and row.expires_at <= now):
         return None
-    return StoredToken(Token(row.id, row.name, row.role), row.used_at)
+    return StoredToken(Token(row.id, row.name, row.role, row.bound_to), row.used_at)
 
 
 def used(conn: Connection, token: str, now: datetime) -> None:

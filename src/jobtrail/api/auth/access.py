@@ -38,6 +38,7 @@ class Person:
     """Somebody who uses the API: a name for the trail, and a role (viewer, operator, admin).
 
     how: by what it is known who that is: login, token, session (a token exchanged for a cookie), proxy, local.
+    bound_to: the one thing for which the token may be used (``module:parser``); None for all that the role may do.
 
     Raises: InvalidOption for a role that there is not.
     """
@@ -45,6 +46,7 @@ class Person:
     name: str
     role: str
     how: str = "login"
+    bound_to: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a role that no route could ask for."""
@@ -123,7 +125,7 @@ class Access:
             logins.attempts.begin(address)
             await logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"), headers=CHALLENGE)
-        return Person(found.name, found.role, "token")
+        return Person(found.name, found.role, "token", found.bound_to)
 
     async def _of_login(self, connection: HTTPConnection, scope: Scope) -> Person | None:
         if self.login is None:
@@ -153,7 +155,7 @@ class Access:
         if cookie is None or not self.tokens:
             return None
         found = await logins.session(cookie)
-        return None if found is None else Person(found.name, found.role, "session")
+        return None if found is None else Person(found.name, found.role, "session", found.bound_to)
 
     def _of_this_machine(self, connection: HTTPConnection) -> Person | None:
         """Whoever is on this machine, unless the request was carried here from somewhere else."""

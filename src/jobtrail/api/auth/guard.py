@@ -30,6 +30,7 @@ ANYONE = "anyone"
 OURS = "x-jobtrail"  # a header that no other site can have a browser send
 _RULE = "__jobtrail_needs__"
 _ATTEMPT = "__jobtrail_attempt__"
+_ACCEPTS = "__jobtrail_accepts__"
 _ANY_HOST = "__jobtrail_any_host__"
 _PERSON = "jobtrail.person"
 _LIMIT = "jobtrail.limit"
@@ -75,6 +76,16 @@ def rule_of(endpoint: Any) -> str | None:
     """Who may call it; None where nothing was said, and then nobody may."""
     rule: str | None = getattr(endpoint, _RULE, None)
     return rule
+
+
+def accepts(kind: str) -> Callable[[_F], _F]:
+    """Say of a route that tokens bound to ``<kind>:<name>`` may call it, where its parameter ``name`` is the same."""
+
+    def declare(endpoint: _F) -> _F:
+        setattr(endpoint, _ACCEPTS, kind)
+        return endpoint
+
+    return declare
 
 
 def counts_attempts(endpoint: _F) -> _F:
@@ -182,7 +193,7 @@ class Guard:
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
-        endpoint = self._endpoint(scope)
+        endpoint, parameters = self._endpoint(scope)
         if not any_host(endpoint):
             self._check_host(headers)
         if endpoint is None:
@@ -203,6 +214,10 @@ class Guard:
             raise Problem(401, "login-needed", self._how(scope), headers=CHALLENGE)
         if not person.may(role):
             raise Problem(403, "role-needed", Message("api.needs-role", role=role, mine=person.role), role=role)
+        if person.bound_to is not None:
+            kind = getattr(endpoint, _ACCEPTS, None)
+            if kind is None or person.bound_to != f"{kind}:{parameters.get('name')}":
+                raise Problem(403, "bound-token", Message("api.bound-token", bound_to=person.bound_to))
 
     async def _person(self, scope: Scope, *, needed: bool) -> Person | None:
         try:
@@ -218,13 +233,13 @@ class Guard:
         del scope
         return Message("api.no-login-here")
 
-    def _endpoint(self, scope: Scope) -> Any:
-        """What this request will call: the first route that fits, as the router itself decides; None where nothing does."""
+    def _endpoint(self, scope: Scope) -> tuple[Any, dict[str, Any]]:
+        """What this request will call, with the parameters of its path: the first route that fits, as the router decides."""
         for route in self.table.routes:
             match, found = route.matches(scope)
             if match is Match.FULL:
-                return found.get("endpoint", route)
-        return None
+                return found.get("endpoint", route), found.get("path_params", {})
+        return None, {}
 
     # -- where it comes from ---------------------------------------------------------------------------
 

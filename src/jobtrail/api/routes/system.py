@@ -78,6 +78,8 @@ def _who(router: APIRouter, context: ApiContext) -> None:
         if found is None:
             await context.logins.failed(address)
             raise Problem(401, "bad-token", Message("api.bad-token"))
+        if found.bound_to is not None:
+            raise Problem(403, "bound-token", Message("api.bound-token", bound_to=found.bound_to))
         cookie = await context.logins.begin(found, address)
         response.set_cookie(
             sessions.COOKIE, cookie, max_age=sessions.LASTS, path=_home(request), httponly=True, samesite="strict",

@@ -167,7 +167,7 @@ async def _tell_systemd(server: Server) -> None:
 def _refuse_without_login(jobs: JobTrail, host: str) -> None:
     from jobtrail.errors import UsageError
 
-    if all(one.revoked_at is not None for one in jobs.queries.tokens().tokens):
+    if all(one.revoked_at is not None or one.bound_to is not None for one in jobs.queries.tokens().tokens):
         raise UsageError(Message("cli.nobody-could-log-in", host=host))
 
 
@@ -197,6 +197,7 @@ def token(
     role: Annotated[str | None, typer.Option("--role", help="help.token-role")] = None,
     name: Annotated[str | None, typer.Option("--name", help="help.token-name")] = None,
     days: Annotated[float | None, typer.Option("--days", help="help.token-days")] = None,
+    bound_to: Annotated[str | None, typer.Option("--bound-to", metavar="KIND:NAME", help="help.token-bound")] = None,
     actor: ActorOption = None,
 ) -> int:
     """Create, list and revoke API tokens."""
@@ -208,13 +209,15 @@ def token(
     if what == "list":
         return _list(session, jobs)
     if what == "create":
-        return _tell_created(session, _create(jobs, name or named, role, who, days))
+        return _tell_created(session, _create(jobs, name or named, role, who, days, bound_to))
     if what == "revoke":
         return _revoke(session, jobs, named or name, who)
     raise UsageError(Message("cli.token-unknown-action", action=what))
 
 
-def _create(jobs: JobTrail, name: str | None, role: str | None, actor: str, days: float | None) -> dict[str, Any]:
+def _create(
+    jobs: JobTrail, name: str | None, role: str | None, actor: str, days: float | None, bound_to: str | None = None
+) -> dict[str, Any]:
     from jobtrail.errors import UsageError
     from jobtrail.job.task import name_option
     from jobtrail.store import tokens
@@ -226,9 +229,14 @@ def _create(jobs: JobTrail, name: str | None, role: str | None, actor: str, days
     name_option(Message("cli.token-name"), name)
     now = jobs.store.now()
     expires = None if days is None else now + timedelta(days=days)
-    values: dict[str, Any] = {"name": name, "role": role, "actor": actor, "expires_at": expires}
+    values: dict[str, Any] = {
+        "name": name, "role": role, "actor": actor, "expires_at": expires, "bound_to": bound_to
+    }  # fmt: skip
+    if bound_to is not None:
+        tokens.check_binding(bound_to)
     made, text = jobs.store.write(lambda conn: tokens.create(conn, jobs.store.dialect, now, **values))
-    return {"id": made.id, "name": name, "role": role, "token": text, "expires_at": expires}
+    told = {} if bound_to is None else {"bound_to": bound_to}
+    return {"id": made.id, "name": name, "role": role, "token": text, "expires_at": expires, **told}
 
 
 def _tell_created(session: Session, made: dict[str, Any]) -> int:
@@ -256,8 +264,9 @@ def _list(session: Session, jobs: JobTrail) -> int:
     now = found.now
     table = plain_table("name", "role", "created", "by", "last_used", "good_until", "id")
     for one in found.tokens:
+        role = one.role if one.bound_to is None else tr("cli.token-bound", role=one.role, bound_to=one.bound_to)
         until = tr("cli.revoked") if one.revoked_at else moment(one.expires_at, now)
-        cells = (one.role, moment(one.created_at, now), one.actor or "", moment(one.used_at, now), until, one.id)
+        cells = (role, moment(one.created_at, now), one.actor or "", moment(one.used_at, now), until, one.id)
         table.add_row(Text(clean(one.name), "bold"), *(Text(clean(cell)) for cell in cells))
     table.show(session.console)
     return 0

@@ -68,3 +68,5 @@ proxy-needs-roles = proxy_header needs proxy_roles, the role of each name: {"{"}
 login-returned = the login callable must return a Person or None; it returned { $type }
 bad-proxy-address = trusted_proxies must be addresses such as 10.0.0.1 or 10.0.0.0/8; one is '{ $text }'
 cannot-listen = the server cannot listen on { $host }:{ $port }: { $error }
+bound-token = this token may be used for { $bound_to } only
+plugin-route = the route { $path } of the plug-in '{ $plugin }' cannot be served: { $why }

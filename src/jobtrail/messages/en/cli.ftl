@@ -342,3 +342,4 @@ doctor-failed =
         [one] { $count-grouped }{ $more } job failed
        *[other] { $count-grouped }{ $more } jobs failed
     }
+token-bound = { $role } for { $bound_to }

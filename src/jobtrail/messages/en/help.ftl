@@ -152,3 +152,4 @@ prune-cancelled-days = Cancelled jobs (else the setting keep_cancelled).
 prune-failed-days = Failed jobs (else the setting keep_failed).
 prune-partial-days = Partial jobs (else the setting keep_partial).
 prune-dry-run = Only show what would be removed.
+token-bound = For create: the one thing for which it may be used, such as module:parser.

@@ -40,3 +40,7 @@ command-taken = the command '{ $name }' is taken by jobtrail or another plug-in
 used-left-out = it uses the plug-in '{ $plugin }', which is left out
 no-attribute = JobTrail has no attribute '{ $name }', and no mounted plug-in of this name has a service
 service-left-out = JobTrail has no attribute '{ $name }': the plug-in of this name is left out: { $why }
+route-without-parameter = the plug-in '{ $plugin }' has the route { $path }, whose function does not take the parameter '{ $name }' of the path
+bad-annotation = the plug-in '{ $plugin }' has the route { $path }; the annotation of '{ $name }' cannot be read: { $why }
+accepts-without-name = the plug-in '{ $plugin }' has the route { $path }, which accepts tokens bound to a { $accepts }; its path needs a parameter {"{"}name{"}"}
+accepts = what the tokens of a route are bound to

@@ -19,3 +19,4 @@ group-ended = the group { $group } ended with { $outcome }
 follows-group = follows: { $why }
 job-is = { $task } { $job } is { status-name }
 lines-dropped = … { $count-grouped } lines dropped …
+bad-binding = a token is bound to a kind and a name, such as module:parser; it is { $value }

@@ -68,3 +68,5 @@ proxy-needs-roles = для proxy_header нужно proxy_roles, роли по и
 login-returned = функция login должна вернуть Person или None, а не { $type }
 bad-proxy-address = trusted_proxies должны быть адресами вроде 10.0.0.1 или 10.0.0.0/8, а не '{ $text }'
 cannot-listen = сервер не может слушать { $host }:{ $port }: { $error }
+bound-token = этот токен годится только для { $bound_to }
+plugin-route = маршрут { $path } расширения '{ $plugin }' не подключить: { $why }

@@ -395,3 +395,4 @@ doctor-failed =
         [few] с ошибкой { $count-grouped }{ $more } задания
        *[many] с ошибкой { $count-grouped }{ $more } заданий
     }
+token-bound = { $role } для { $bound_to }

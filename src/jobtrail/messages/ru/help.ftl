@@ -152,3 +152,4 @@ prune-cancelled-days = Отменённые задания (иначе наст�
 prune-failed-days = Задания с ошибкой (иначе настройка keep_failed).
 prune-partial-days = Частичные задания (иначе настройка keep_partial).
 prune-dry-run = Только показать, что было бы удалено.
+token-bound = Для create: единственное, для чего он годится, например module:parser.

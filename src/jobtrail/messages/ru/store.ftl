@@ -23,3 +23,4 @@ group-ended = группа { $group } закончилась: { $outcome ->
 follows-group = следует: { $why }
 job-is = { $task } { $job }: { status-name }
 lines-dropped = … строк пропущено: { $count-grouped } …
+bad-binding = токен привязывают к виду и имени, например module:parser; получено { $value }
