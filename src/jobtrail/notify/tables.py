@@ -73,6 +73,7 @@ deliveries = Table(
     Index("notify_deliveries_group", "rule", "channel", "group_key", unique=True),
     Index("notify_deliveries_collecting", "rule", "channel", unique=True, **_where("state = 'collecting'")),
     Index("notify_deliveries_due", "due_at", **_where("state = 'collecting'")),
+    Index("notify_deliveries_queued", "id", **_where("state = 'queued'")),
     Index("notify_deliveries_created", "created_at"),
 )
 

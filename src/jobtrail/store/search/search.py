@@ -304,6 +304,18 @@ def newest_ids(
     return ids[:limit], len(ids) > limit
 
 
+def among(conn: Connection, text: str, ids: Iterable[str], *, now: datetime) -> set[str]:
+    """Those of these jobs that a filter names.
+
+    Raises: InvalidFilter.
+    """
+    found = parse(text)
+    conditions = [*_conditions(found, _Ask(conn, now)), jobs.c.id.in_(sorted(ids))]
+    if found.wide:
+        return {row.id for row in Looking(conn, found.wide, conditions)}
+    return set(conn.execute(select(jobs.c.id).where(*conditions)).scalars())
+
+
 def count(
     conn: Connection, text: str, *, now: datetime, cap: int = COUNT_CAP, view: MaskedView | None = None
 ) -> Counted:

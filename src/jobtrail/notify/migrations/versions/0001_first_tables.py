@@ -77,6 +77,7 @@ def _deliveries() -> None:
     op.create_index("notify_deliveries_group", table, ["rule", "channel", "group_key"], unique=True)
     _partial("notify_deliveries_collecting", table, ["rule", "channel"], "state = 'collecting'", unique=True)
     _partial("notify_deliveries_due", table, ["due_at"], "state = 'collecting'")
+    _partial("notify_deliveries_queued", table, ["id"], "state = 'queued'")
     op.create_index("notify_deliveries_created", table, ["created_at"])
 
 
