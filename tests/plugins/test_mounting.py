@@ -11,6 +11,7 @@ import pytest
 
 from jobtrail import InvalidOption, JobTrail, Plugin, UsageError
 from jobtrail.plugins import registry
+from jobtrail.plugins.running import application
 from jobtrail.testing import drain
 
 GOOD = """
@@ -354,3 +355,20 @@ def test_a_task_of_a_plugin_runs_in_a_process_of_its_own(install, make_jobs, mon
     assert bad.refresh().status == "failed"
     assert bad.item_counts()["failed"] == 2
     assert Path(sys.modules["jobtrail_heavy"].__file__).is_relative_to(site)
+
+
+def test_a_task_finds_the_application_whose_job_it_does(make_jobs):
+    seen = []
+    plugin = Plugin("weather")
+
+    @plugin.task
+    def load() -> None:
+        seen.append(application())
+
+    first, second = make_jobs(plugins=[plugin]), make_jobs(plugins=[plugin])
+    for jobs in (first, second):
+        jobs.task_named("weather.load").enqueue()
+        drain(jobs)
+    assert seen == [first, second]
+    with pytest.raises(UsageError, match="application"):
+        application()

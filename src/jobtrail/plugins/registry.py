@@ -20,6 +20,7 @@ from . import taken
 from .discovery import PluginCandidate, installed
 from .parts import PluginChannel, PluginCommand, PluginRoute, PluginService
 from .plugin import Plugin
+from .running import within
 
 AUTO = "auto"
 _log = logging.getLogger("jobtrail.plugins")
@@ -270,9 +271,10 @@ class Plugins(Mapping[str, MountedPlugin]):
     def _prepared(self, plugin: Plugin, task: Task) -> Task:
         declared = declared_options([*task.middleware, *(layer.function for layer in plugin.layers)])
         try:
-            return self._prepare(task, declared)
+            task = self._prepare(task, declared)
         except InvalidOption as error:
             raise SettingRefused(error.args[0]) from None
+        return replace(task, middleware=(within(self._application), *task.middleware))
 
     def _unmount(self, one: MountedPlugin) -> None:
         del self._mounted[one.name]

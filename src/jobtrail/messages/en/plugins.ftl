@@ -44,3 +44,4 @@ route-without-parameter = the plug-in '{ $plugin }' has the route { $path }, who
 bad-annotation = the plug-in '{ $plugin }' has the route { $path }; the annotation of '{ $name }' cannot be read: { $why }
 accepts-without-name = the plug-in '{ $plugin }' has the route { $path }, which accepts tokens bound to a { $accepts }; its path needs a parameter {"{"}name{"}"}
 accepts = what the tokens of a route are bound to
+no-application = only a task function of a plug-in that runs in the process of its worker has an application here; elsewhere pass the application on
