@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtrail.errors import InvalidOption, UsageError
-from jobtrail.notify.grouping import OpenProblem, Told, group, reminders
+from jobtrail.notify.grouping import EventTold, OpenProblem, group, reminders
 from jobtrail.notify.rules import AlertRule, Occurrence, QuietHours
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -133,14 +133,14 @@ def test_five_hundred_at_once_are_one_message_for_each_channel():
 
 def test_two_rules_tell_an_event_each():
     rules = [AlertRule("a", kinds="module.error", group=0), AlertRule("b", kinds="module.*", channels="mail")]
-    assert grouped([event()], rules).told == [Told("a", "inbox", 1), Told("b", "mail", 1)]
+    assert grouped([event()], rules).told == [EventTold("a", "inbox", 1), EventTold("b", "mail", 1)]
 
 
 def test_the_end_is_told_where_the_beginning_was():
     rules = [AlertRule("a", kinds="module.error", channels=["inbox", "mail"]), AlertRule("b", kinds="module.*", resolved=False)]
     over = event(2, resolved=True)
     result = grouped([over], rules, open_told={over.problem: {("a", "mail"), ("b", "inbox"), ("gone", "inbox")}})
-    assert result.told == [Told("a", "mail", 2)]
+    assert result.told == [EventTold("a", "mail", 2)]
     assert result.closes == [over.problem]
 
 
@@ -155,6 +155,16 @@ def test_beginning_end_and_beginning_in_one_batch():
     assert result.opens == [4]
 
 
+def test_a_recovered_module_ends_all_that_was_told_of_it():
+    rules = [AlertRule("a", kinds="module.error"), AlertRule("b", kinds="module.*", channels="mail")]
+    over = event(3, "module.recovered")
+    open_told = {("module.error", "parser"): {("a", "inbox"), ("b", "mail")}, ("module.warning", "parser"): {("b", "mail")},
+                 ("module.error", "other"): {("a", "inbox")}, ("modules.error", "parser"): {("a", "inbox")}}  # fmt: skip
+    result = grouped([over], rules, open_told=open_told)
+    assert result.told == [EventTold("a", "inbox", 3), EventTold("b", "mail", 3)]
+    assert result.closes == [("module.error", "parser"), ("module.warning", "parser")]
+
+
 def test_a_lost_worker_is_no_problem_that_ends():
     assert grouped([event(kind="worker.lost")], [AlertRule("a", kinds="*")]).opens == []
 
@@ -167,7 +177,7 @@ def test_a_message_waits_for_the_end_of_quiet_hours():
 def test_where_is_asked_for_each_rule():
     rules = [AlertRule("a", kinds="job.*", where="task:a"), AlertRule("b", kinds="job.*", where="task:b")]
     result = grouped([event(kind="job.failed", job="7")], rules, found={"task:a": {"7"}, "task:b": set()})
-    assert result.told == [Told("a", "inbox", 1)]
+    assert result.told == [EventTold("a", "inbox", 1)]
 
 
 # -- reminders ----------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from .rules import AlertRule, Occurrence
 Target = tuple[str, str]  # rule and channel
 Problem = tuple[str, str]  # kind and subject
 
+# The end of each problem of a subject whose kind begins alike: ``module.recovered`` ends ``module.error`` and ``module.warning``.
+RECOVERED = ".recovered"
 # Events that are over when they are told: nothing comes later that resolves them.
 OVER_AT_ONCE = ("schedule.missed", "worker.lost")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventTold:
     """One event in one message: of the rule, to the channel."""
 
     rule: str
@@ -35,7 +37,7 @@ class Grouping:
         opens: Numbers of the events that begin a problem which somebody is told about and which the batch does not end.
     """
 
-    told: list[Told] = field(default_factory=list)
+    told: list[EventTold] = field(default_factory=list)
     due: dict[Target, datetime] = field(default_factory=dict)
     opens: list[int] = field(default_factory=list)
     closes: list[Problem] = field(default_factory=list)
@@ -66,13 +68,13 @@ def group(
     known = {problem: set(targets) for problem, targets in open_told.items()}
     by_name = {rule.name: rule for rule in rules}
     for event in events:
-        if event.resolved:
-            begun = known.pop(event.problem, None)
-            if begun is None:
-                continue
+        if event.ends:
+            over = [problem for problem in known if _ends(event, problem)]
+            begun = {target for problem in over for target in known.pop(problem)}
             targets = {(name, channel) for name, channel in begun if name in by_name and by_name[name].resolved}
-            result.closes.append(event.problem)
-            opens.pop(event.problem, None)
+            result.closes += over
+            for problem in over:
+                opens.pop(problem, None)
         else:
             allowing = [rule for rule in rules if rule.allows(event, found.get(rule.where, ()))]
             targets = {(rule.name, channel) for rule in allowing for channel in rule.channels}
@@ -80,10 +82,16 @@ def group(
                 known.setdefault(event.problem, set()).update(targets)
                 opens.setdefault(event.problem, []).append(event.id)
         for name, channel in sorted(targets):
-            result.told.append(Told(name, channel, event.id))
+            result.told.append(EventTold(name, channel, event.id))
             result.due.setdefault((name, channel), by_name[name].due(now))
     result.opens = sorted(number for numbers in opens.values() for number in numbers)
     return result
+
+
+def _ends(event: Occurrence, problem: Problem) -> bool:
+    kind, subject = problem
+    family = event.kind.removesuffix(RECOVERED)
+    return subject == event.subject and (kind == event.kind if family == event.kind else kind.startswith(f"{family}."))
 
 
 @dataclass(frozen=True, slots=True)

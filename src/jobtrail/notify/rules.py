@@ -41,6 +41,11 @@ class Occurrence:
         return self.kind, self.subject
 
     @property
+    def ends(self) -> bool:
+        """Whether it ends a problem and begins none."""
+        return self.resolved or self.kind.endswith(".recovered")
+
+    @property
     def job(self) -> str | None:
         """The id of its job, for events of jobs and questions."""
         found = self.facts.get("job")

@@ -81,20 +81,19 @@ def mark_processed(conn: Connection, taken: Sequence[Occurrence], now: datetime)
     conn.execute(update(events).where(events.c.id.in_(ids), events.c.processed_at.is_(None)).values(processed_at=now))
 
 
-def open_told(conn: Connection, problems: Collection[Problem]) -> dict[Problem, set[Target]]:
-    """For those of these problems that are open, the rules and channels that told them."""
-    subjects = sorted({subject for _, subject in problems})
+def open_told(conn: Connection, subjects: Collection[str]) -> dict[Problem, set[Target]]:
+    """For each open problem of some subjects, the rules and channels that told it."""
     if not subjects:
         return {}
     query = (
         select(events.c.kind, events.c.subject, delivery_events.c.rule, delivery_events.c.channel)
         .join(delivery_events, delivery_events.c.event_id == events.c.id)
-        .where(events.c.open, events.c.subject.in_(subjects))
+        .where(events.c.open, events.c.subject.in_(sorted(subjects)))
     )
     found: dict[Problem, set[Target]] = {}
     for row in conn.execute(query):
         found.setdefault((row.kind, row.subject), set()).add((row.rule, row.channel))
-    return {problem: targets for problem, targets in found.items() if problem in problems}
+    return found
 
 
 def open_problems(conn: Connection, rules: Collection[str]) -> list[OpenProblem]:

@@ -36,6 +36,7 @@ BEGUN = {
 ENDED = {
     "module.error": "notify.module-error-over",
     "module.warning": "notify.module-warning-over",
+    "module.recovered": "notify.module-recovered",
     "job.failed": "notify.job-over",
     "job.partial": "notify.job-over",
     "job.interrupted": "notify.job-over",
@@ -85,12 +86,12 @@ def _kind(event: Occurrence, language: str) -> str:
 
 def _line(rule: AlertRule, event: Occurrence, language: str) -> str:
     sentence = _one_line(_sentence(rule, event, language))
-    detail = "" if _template(rule, event) else _detail(event)
+    detail = "" if _template(rule, event) else _detail(event, language)
     return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {sentence}{f': {detail}' if detail else ''}"
 
 
 def _template(rule: AlertRule, event: Occurrence) -> str | None:
-    if event.resolved:
+    if event.ends:
         return rule.resolved if isinstance(rule.resolved, str) else None
     return rule.text
 
@@ -99,10 +100,10 @@ def _sentence(rule: AlertRule, event: Occurrence, language: str) -> str:
     template = _template(rule, event)
     if template is not None:
         values = {**event.facts, "subject": event.subject, "kind": event.kind, "at": f"{event.at:%Y-%m-%d %H:%M:%S} UTC"}
-        return _PLACEHOLDER.sub(lambda found: _plain(values.get(found[1])), template)
-    code = (ENDED if event.resolved else BEGUN).get(event.kind)
+        return _PLACEHOLDER.sub(lambda found: render(_plain(values.get(found[1])), language), template)
+    code = (ENDED if event.ends else BEGUN).get(event.kind)
     if code is None:
-        code = "notify.other-over" if event.resolved else "notify.other"
+        code = "notify.other-over" if event.ends else "notify.other"
     facts = {name: _plain(event.facts.get(name)) for name in ("deadline", "question", "last", "times", "host")}
     return render(Message(code, subject=event.subject, kind=event.kind, what=_what(event), **facts), language)
 
@@ -114,9 +115,9 @@ def _what(event: Occurrence) -> str:
     return f"{task or event.subject} ({about})" if about else task or event.subject
 
 
-def _detail(event: Occurrence) -> str:
+def _detail(event: Occurrence, language: str) -> str:
     found = event.facts.get("message") or event.facts.get("error") or event.facts.get("reason")
-    return _one_line(_plain(found))[:DETAIL]
+    return _one_line(render(_plain(found), language))[:DETAIL]
 
 
 def _plain(value: Any) -> str:

@@ -9,7 +9,8 @@ from jobtrail.errors import UsageError
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
-    from jobtrail.worker.middleware import CallNext, Middleware
+    from jobtrail.worker.middleware import Middleware
+    from jobtrail.worker.run import CallNext
 
 _running: ContextVar[Any] = ContextVar("jobtrail_application")
 

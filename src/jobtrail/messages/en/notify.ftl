@@ -16,6 +16,7 @@ module-error = module { $subject } is in error
 module-error-over = module { $subject } is not in error any more
 module-warning = module { $subject } has a warning
 module-warning-over = module { $subject } has no warning any more
+module-recovered = module { $subject } is all right again
 job-failed = { $what } failed
 job-partial = { $what } is only partly done
 job-interrupted = { $what } was interrupted, { $times } times so far
