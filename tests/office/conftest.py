@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from trails import *  # noqa: F403 - fixtures
 from trails import _migrated_file, _shared_database  # noqa: F401
-from watched import Watched
+from watched import Beating, Watched
 
 from jobtrail.office.tables import office_metadata
 from jobtrail.store import Store
@@ -44,3 +44,9 @@ def other(office_url: str) -> Iterator[Store]:
 def watched(store: Store) -> Watched:
     """Modules in the store, judged and reporting on a clock that is moved by hand."""
     return Watched(store)
+
+
+@pytest.fixture
+def beating(watched: Watched) -> Beating:
+    """The beats of one process, on the clock of `watched`."""
+    return Beating(watched)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.messages import read
+from sqlalchemy import select
+
+from jobtrail.messages import Message, read
 from jobtrail.office import rules
-from jobtrail.office.rules import ModuleBeat, ModuleLimits, ModuleStatus
+from jobtrail.office.beats import ModuleBeats
+from jobtrail.office.rules import ModuleBeat, ModuleLimits, ModuleStatus, UnknownModule
 from jobtrail.office.store import ModuleStore, Registration, history_of
+from jobtrail.office.tables import module_samples, module_status
 
 if TYPE_CHECKING:
     from jobtrail.store import Store
@@ -44,7 +49,7 @@ class Watched:
 
     def beat(self, name: str = "parser", status: str | None = None, message: str | None = None, at: Any = None, **numbers: float):
         said = ModuleBeat(at or self.now, ModuleStatus(status) if status else None, message, numbers)
-        return self.store.write(lambda conn: self.modules.beat(conn, name, said, self.now, self.how))
+        return self.store.write(lambda conn: self.modules.beat(conn, name, said, self.now, lambda: self.how))
 
     def look(self, *, watch: bool = False):
         def turn(conn):
@@ -89,3 +94,31 @@ class Watched:
     def told(self, name: str = "parser") -> list[str]:
         """ "900 module.error" for each announcement, in order."""
         return [f"{at:g} {kind}" for at, kind, subject, _ in self.announced if subject == name]
+
+
+class Beating:
+    """The beats of one process, on the clock of `watched`; written by hand."""
+
+    def __init__(self, watched: Watched) -> None:
+        self.watched = watched
+        watched.store.database.clock = SimpleNamespace(now=lambda: watched.now)  # what is written at a turn must not ask the real one
+        self.beats = ModuleBeats(watched.store, watched.modules, self.register, background=False)
+        self.refused: set[str] = set()
+
+    def register(self, name):
+        if name in self.refused:
+            raise UnknownModule(Message("office.no-module", name=name))
+        return self.watched.how
+
+    def beat(self, second, name="parser", status=None, message=None, wait=False, **numbers):
+        said = ModuleBeat(self.watched.at(second).now, ModuleStatus(status) if status else None, message, numbers)
+        return self.beats.beat(name, said, now=self.watched.now, wait=wait)
+
+    def row(self, name="parser"):
+        with self.watched.store.read() as conn:
+            return conn.execute(module_status.select().where(module_status.c.module == name)).one()
+
+    def samples(self, name="parser"):
+        with self.watched.store.read() as conn:
+            rows = conn.execute(select(module_samples).where(module_samples.c.module == name)).all()
+        return {row.measure: row for row in rows}

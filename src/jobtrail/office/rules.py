@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from jobtrail.errors import InvalidOption
+from jobtrail.errors import InvalidOption, NotFound
 from jobtrail.messages import Message
 
 from .quiet import QuietWindow, parse_quiet_hours, reached
@@ -16,6 +16,10 @@ from .quiet import QuietWindow, parse_quiet_hours, reached
 LONGEST = 366 * 86400.0  # seconds
 MOST_BEATS = 1000
 AHEAD = 1.0  # seconds by which a reported time may be ahead of the store's clock before that is said
+
+
+class UnknownModule(NotFound):
+    """There is no module of this name, and beats may not add one."""
 
 
 class ModuleStatus(StrEnum):
@@ -178,7 +182,7 @@ def counted(at: datetime | None, now: datetime) -> tuple[datetime, float]:
     return now, ahead if ahead > AHEAD else 0.0
 
 
-def by_beat(module: WatchedModule, beat: ModuleBeat, now: datetime) -> StatusChange:
+def by_beat(module: WatchedModule, beat: ModuleBeat, now: datetime, beats: int = 1) -> StatusChange:
     """Return the module after a beat; ``is_change`` says whether its status is another one.
 
     A status that the module reports about itself stands until it reports another one. A better status needs
@@ -192,7 +196,7 @@ def by_beat(module: WatchedModule, beat: ModuleBeat, now: datetime) -> StatusCha
     reported = module.reported if beat.status is None else None if beat.status is OK else beat.status
     target = reported or OK
     after = replace(
-        module, last_activity=moment if last is None else max(last, moment), beats=module.beats + 1, reported=reported,
+        module, last_activity=moment if last is None else max(last, moment), beats=module.beats + beats, reported=reported,
         streak=0 if reported else module.streak + 1 if in_row else 1,
     )  # fmt: skip
     if target is OK and status is not OK and not _recovers(after, status, now):

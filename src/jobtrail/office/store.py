@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from jobtrail.errors import NotFound
 from jobtrail.messages import Message
 
 from . import rules
@@ -25,6 +24,7 @@ from .rules import (
     ModuleLimits,
     ModuleStatus,
     StatusChange,
+    UnknownModule,
     WatchedModule,
     due_times,
 )
@@ -100,11 +100,11 @@ class ModuleStore:
         """Return a module and lock it.
 
         Raises:
-            NotFound: If there is none of this name.
+            UnknownModule: If there is none of this name.
         """
         found = self.find(conn, name, lock=True)
         if found is None:
-            raise NotFound(Message("office.no-module", name=name))
+            raise UnknownModule(Message("office.no-module", name=name))
         return found
 
     def find_many(self, conn: Connection, names: Iterable[str]) -> dict[str, WatchedModule]:
@@ -129,7 +129,7 @@ class ModuleStore:
         """Forget a module; its history stays until it is cleaned up. A problem that was announced is announced as over.
 
         Raises:
-            NotFound: If there is none of this name.
+            UnknownModule: If there is none of this name.
         """
         module = self.get(conn, name)
         conn.execute(delete(module_status).where(module_status.c.module == name))
@@ -140,13 +140,18 @@ class ModuleStore:
 
     # -- beats -------------------------------------------------------------------------------------------
 
-    def beat(self, conn: Connection, name: str, beat: ModuleBeat, now: datetime, how: Registration) -> WatchedModule:
-        """Write one beat at once; a module that is not registered yet is registered as ``how`` says."""
+    def beat(
+        self, conn: Connection, name: str, beat: ModuleBeat, now: datetime, how: Callable[[], Registration], *, beats: int = 1
+    ) -> WatchedModule:
+        """Write one beat at once; a module that is not registered yet is registered as ``how`` says, if it does not raise.
+
+        ``beats`` is how many beats it counts as.
+        """
         module = self.find(conn, name, lock=True)
         if module is None:
-            self.register(conn, name, how, now)
+            self.register(conn, name, how(), now)
             module = self.get(conn, name)
-        done = rules.by_beat(module, beat, now)
+        done = rules.by_beat(module, beat, now, beats)
         more: dict[str, Any] = {"ahead": rules.counted(beat.at, now)[1]}
         recovered = done.is_change and done.module.status is OK
         if beat.message is not None or recovered:
@@ -156,7 +161,7 @@ class ModuleStore:
         if done.module.status is OK and not done.is_change and beat.status is None:
             more["version"] = module.version  # nothing but a beat: what others know of it still holds
         self.apply(conn, module, done, now, **more)
-        return done.module
+        return replace(done.module, version=more.get("version", module.version + 1))
 
     # -- the clock ---------------------------------------------------------------------------------------
 
