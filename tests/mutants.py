@@ -1,4 +1,4 @@
-"""Deliberate breaks in eleven rooms, one at a time in a copy of the source: the short tests of the room must catch each.
+"""Deliberate breaks in twelve rooms, one at a time in a copy of the source: the short tests of the room must catch each.
 
     python -m tests.mutants [NAME ...] [--list]
 """
@@ -96,6 +96,111 @@ MUTANTS = (
         "job: secrets are shown", "job/masking.py",
         "MASK if inner is not None and is_secret(str(key), marked) else", "",
         ("tests/api/test_jobs.py", "tests/cli/test_questions.py"),
+    ),
+    Mutant(
+        "search: rows are compared as they are stored", "store/search/masked_view.py",
+        "found[name] = _masked_json(value, marked) if name in _JSON else mask_text(value, marked)", "found[name] = value",
+        ("tests/api/auth/test_masked_search.py",),
+    ),
+    Mutant(
+        "search: an address with a password is compared by its index", "store/search/masked_view.py",
+        'not_(or_(column.like("%://%@%"), behind_names))', "not_(behind_names)",
+        ("tests/api/auth/test_masked_search.py",),
+    ),
+    Mutant(
+        "search: a secret behind its name is compared by its index", "store/search/masked_view.py",
+        'not_(or_(column.like("%://%@%"), behind_names))', 'not_(column.like("%://%@%"))',
+        ("tests/api/auth/test_masked_search.py",),
+    ),
+    Mutant(
+        "search: names that a task marks are forgotten", "store/search/masked_view.py",
+        "(*STEMS, *sorted(self.names))", "STEMS",
+        ("tests/api/auth/test_masked_search.py",),
+    ),
+    Mutant(
+        "api: a body in pieces has no end", "api/bodies.py",
+        "            if left < 0:\n", "            if left < -(1 << 40):\n",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: the size that a header names is not looked at", "api/bodies.py",
+        "int(length[:20]) > limit", "int(length[:20]) > limit << 20",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: a body may take for ever", "api/bodies.py",
+        "asyncio.timeout(seconds)", "asyncio.timeout(seconds + 3600)",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: JSON may be nested deeply", "api/bodies.py",
+        "any(depth > DEPTH for", "any(depth > 10**9 for",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: brackets in strings are counted", "api/bodies.py",
+        '_STRING.sub(b"", body)', "body",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: bodies are not bounded", "api/auth/guard.py",
+        "bounded(receive, scope.get(_LIMIT, PLAIN))", "receive",
+        ("tests/api/auth/test_guard.py",),
+    ),
+    Mutant(
+        "api: a logout ends nothing on the server", "store/tokens.py",
+        "delete(sessions).where(sessions.c.digest == digest_of(text))", "delete(sessions).where(sessions.c.digest == text)",
+        ("tests/api/auth/test_access.py",),
+    ),
+    Mutant(
+        "api: a session outlives its time", "store/tokens.py",
+        "sessions.c.expires_at > now)", "sessions.c.expires_at != now)",
+        ("tests/api/auth/test_access.py",),
+    ),
+    Mutant(
+        "api: a session outlives its token", "store/tokens.py",
+        "select(tokens).where(condition, tokens.c.revoked_at.is_(None))", "select(tokens).where(condition)",
+        ("tests/api/auth/test_access.py",),
+    ),
+    Mutant(
+        "commands: a group may write to the uploads", "commands/uploads.py",
+        "stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH",
+        ("tests/api/test_uploads.py",),
+    ),
+    Mutant(
+        "commands: the folder of somebody else is taken", "commands/uploads.py",
+        "found.st_uid == os.geteuid() and ", "",
+        ("tests/api/test_uploads.py",),
+    ),
+    Mutant(
+        "commands: a folder that is a link is taken", "commands/uploads.py",
+        "found = folder.lstat()", "found = folder.stat()",
+        ("tests/api/test_uploads.py",),
+    ),
+    Mutant(
+        "recovery: a spool of others is read", "recovery/spool.py",
+        "if not is_private(folder):", "if folder is None:",
+        ("tests/recovery/test_spool.py",),
+    ),
+    Mutant(
+        "recovery: a spool of others is written", "recovery/spool.py",
+        "    check_private(folder)\n", "",
+        ("tests/recovery/test_spool.py",),
+    ),
+    Mutant(
+        "store: a unit forgets its removed job", "store/retention.py",
+        "            _remember_with_units(conn, named, going)\n", "",
+        ("tests/commands/test_removed_jobs.py",),
+    ),
+    Mutant(
+        "store: a unit remembers a job that is not its last", "store/units.py",
+        '"changed_at": now, "removed": None}', '"changed_at": now}',
+        ("tests/commands/test_removed_jobs.py",),
+    ),
+    Mutant(
+        "job: a secret before another pair is prose", "job/masking.py",
+        r"""(?![\w-]++[\"']?[ \t]{0,2}(?:=|:(?!//)))""", "",
+        ("tests/job/test_failure.py",),
     ),
 )  # fmt: skip
 

@@ -230,6 +230,14 @@ def test_a_folder_that_others_can_write_to_or_that_is_a_link_is_refused(app_jobs
     assert upload(client)
 
 
+def test_a_folder_of_somebody_else_is_refused(client, monkeypatch):
+    kept = upload(client)["upload"]
+    owner = os.geteuid()
+    monkeypatch.setattr(uploads.os, "geteuid", lambda: owner + 1)
+    problem(client.post("/api/files", params={"name": "a.csv"}, content=CONTENT), 507, "not-kept")
+    problem(client.post("/api/jobs", json={"task": "read", "file": {"upload": kept}}), 422)
+
+
 def test_a_link_inside_the_folder_is_no_upload(app_jobs, client, tmp_path):
     kept = upload(client)["upload"]
     (home,) = folder_of(app_jobs).glob(f"{kept}.*")

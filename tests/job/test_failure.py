@@ -302,6 +302,38 @@ def test_what_stands_behind_the_name_of_a_secret_is_masked(text, shown):
     assert mask_text(shown) == shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user: ann password: swordfish host: db", "password: swordfish user=ann", "Password: Swordfish User: Ann",
+        "password: swordfish\nuser: ann", "db:\n  password: swordfish\n  host: db", "password: swordfish\n", "password: swordfish",
+        "password: swordfish\r\nhost: db", "password: swordfish, user ann", "password: swordfish; retry later",
+        "password: swordfish (of ann)", "secret: swordfish\tport: 5", "token: swordfish expires-at: noon",
+        "api_key: swordfish base_url = x", "pwd:swordfish user:ann", "client_secret: swordfish scope : all", "passphrase: swordfish & more",
+        "dsn: swordfish 'pool': 5", "password: swordfish\n\nthe next paragraph", "password: swordfish -> refused",
+        "otp: swordfish user_name: ann", "password: swordfish user: ann token: swordfish role: admin",
+    ],
+)  # fmt: skip
+def test_a_secret_of_letters_alone_is_masked_where_a_line_or_another_pair_ends_it(text):
+    assert "swordfish" not in mask_text(text).lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: is missing", "the password: must have ten letters", "token: expired before use", "auth: server not reachable",
+        "Token: see https://example.org for help", "secret: not set in the environment", "cookie: domain does not match",
+        "passwd: authentication failed for ann", "the api_key: wrong or revoked", "password: hunters are not allowed here",
+        "credentials: none were found in ~/.netrc", "Authorization: the header is empty", "jwt: signature does not verify",
+        "dsn: no such host", "otp: code was used twice", "secret: IVs are not secret, keys are", "access_key: ask the administrator",
+        "private_key: permission denied (mode 0644)", "bearer: scheme is unknown to this server", "passwort: falsch oder abgelaufen",
+        "token: отозван вчера администратором",
+    ],
+)  # fmt: skip
+def test_prose_behind_the_name_of_a_secret_is_shown(text):
+    assert mask_text(text) == text
+
+
 @given(st.lists(st.sampled_from([*STEMS, "word", "://", "@", "=", ":", " ", "a1", '"', "'", "&", "?", "\\", "_", "x" * 20]), max_size=12))
 def test_what_masking_changes_can_be_recognised_by_a_database(parts):
     text = "".join(parts)

@@ -29,7 +29,9 @@ _SCHEME = re.compile(r"(?i)\b(bearer|basic|token)(\s+)(?=[^\s,;\"']{0,400}\d|[^\
 _NAMED = re.compile(r"(?<![\w-])(?P<name>[\w-]++)(?P<quote>\\*[\"'])?[ \t]{0,2}(?P<sign>=[=>]?|:=?)[ \t]{0,2}")
 _QUOTED = re.compile(r"(\\*[\"'])(.{0,1000}?)\1", re.DOTALL)
 _PLAIN = re.compile(r"(?:(?i:bearer|basic|token)\s+)?\\*[\"']?[^\s,;&\"'<>(){}\[\]\\]++")
-_PROSE = re.compile(r"(?!(?i:bearer|basic|token)\b)[^\W\d_]+\s+[^\W\d_]")
+# Behind a colon two words of one line are prose ("password: is missing"), unless the second begins a pair of its own
+# ("password: swordfish user: ann") or the line ends behind the first, as in YAML.
+_PROSE = re.compile(r"(?!(?i:bearer|basic|token)\b)[^\W\d_]++[ \t]++(?![\w-]++[\"']?[ \t]{0,2}(?:=|:(?!//)))[^\W\d_]")
 _MASKED_PART = re.compile(r"(?::|//|=)\*\*\*(?:@|[&\s\"']|$)")
 
 

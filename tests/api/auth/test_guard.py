@@ -193,7 +193,8 @@ def test_json_that_is_nested_too_deeply_is_refused_in_words(client, path, depth)
     value = "[" * depth + "]" * depth
     body = f'{{"task": "fail", "name": "x", "rule": "1h", "action": "cancel", "ids": {value}, "first": "2024", "value": {value}, "args": {{"message": {value}}}}}'
     said = {"content": body, "headers": {"Content-Type": "application/json"}}
-    problem(client.post(path.format("0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"), **said), 422)
+    told = problem(client.post(path.format("0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f"), **said), 422)
+    assert "nested more than 64 levels deep" in str(told), told
 
 
 def test_the_depth_is_found_in_linear_time_and_brackets_in_strings_do_not_count():
@@ -219,7 +220,7 @@ def test_a_compressed_body_is_not_opened(client):
     problem(client.post("/api/jobs", content=body, headers=said), 422)
 
 
-async def test_a_body_that_comes_too_slowly_is_refused(monkeypatch):
+async def test_a_body_that_comes_too_slowly_is_refused_wherever_it_is_read(monkeypatch):
     async def never():
         await asyncio.Event().wait()
 
@@ -229,6 +230,22 @@ async def test_a_body_that_comes_too_slowly_is_refused(monkeypatch):
         with pytest.raises(HTTPException) as told:
             await asyncio.wait_for(bodies.bounded(never, limit)(), 10)
         assert told.value.status_code == 408
+
+
+async def test_a_route_does_not_wait_for_a_body_for_ever(app_jobs, monkeypatch):
+    monkeypatch.setattr(bodies, "SECONDS", 0.05)
+    app, sent = app_jobs.asgi(), []
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"x-jobtrail", b"1")]
+    scope = {
+        "type": "http", "method": "POST", "path": "/api/jobs", "raw_path": b"/api/jobs", "query_string": b"", "headers": headers,
+        "scheme": "http", "server": ("localhost", 80), "client": ("127.0.0.1", 1), "http_version": "1.1", "root_path": "",
+    }  # fmt: skip
+
+    async def send(message):
+        sent.append(message)
+
+    await asyncio.wait_for(app(scope, asyncio.Event().wait, send), 10)
+    assert sent[0]["status"] == 408
 
 
 def test_who_may_not_is_told_so_before_the_body_is_read(seen_as):

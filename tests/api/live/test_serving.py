@@ -86,12 +86,23 @@ def connected(server, sent=b""):
     return one
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost:", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost:"])
 def test_a_connection_without_a_whole_head_of_a_request_is_closed(app_jobs, monkeypatch, sent):
     monkeypatch.setattr(serving_module, "HEAD_SECONDS", 0.2)
     with serving(app_jobs.asgi()) as server, connected(server, sent) as one:
         with suppress(ConnectionResetError):
             while one.recv(65536):  # until the server closes
+                pass
+
+
+def test_a_connection_whose_second_head_stays_half_is_closed(app_jobs, monkeypatch):
+    """The server's own time without a request ends with the first byte of one."""
+    monkeypatch.setattr(serving_module, "HEAD_SECONDS", 0.2)
+    with serving(app_jobs.asgi()) as server, connected(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") as one:
+        assert one.recv(65536).startswith(b"HTTP/1.1 200")
+        one.sendall(b"GET /he")
+        with suppress(ConnectionResetError):
+            while one.recv(65536):
                 pass
 
 
