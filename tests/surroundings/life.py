@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trails import count_rows, until
 
@@ -15,7 +15,49 @@ from jobtrail.job.model import Status
 from jobtrail.store import retention
 from jobtrail.testing import MovableClock, drain, tick
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 QUICK = {"poll_interval": 0.1, "flush_interval": 0.05, "beat_interval": 0.5, "sweep_interval": 0.5}
+
+
+class Gate:
+    """A task whose bodies wait until the gate is open, then load three items.
+
+    Attributes:
+        load: the task; it returns its argument.
+        ran: the arguments of all bodies that began.
+        open: set to let them go on.
+    """
+
+    def __init__(self, jobs: JobTrail) -> None:
+        ran: list[int] = []
+        began, gate = threading.Event(), threading.Event()
+
+        @jobs.task(retry=1)
+        def load(ctx: Context, n: int) -> int:
+            ran.append(n)
+            began.set()
+            gate.wait(30)
+            for item in ctx.items(range(3)):
+                with item:
+                    pass
+            return n
+
+        self.load, self.ran, self.open = load, ran, gate
+        self._jobs, self._began = jobs, began
+
+    @contextmanager
+    def drained(self, **options: Any) -> Iterator[threading.Thread]:
+        """Run the jobs in a thread, once the first body waits at the gate; it is open at the end."""
+        thread = threading.Thread(target=lambda: drain(self._jobs, **options))
+        thread.start()
+        try:
+            assert self._began.wait(20), "no job was claimed"
+            yield thread
+        finally:
+            self.open.set()
+            thread.join(30)
 
 
 def live(url: str, **settings: Any) -> JobTrail:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from contextlib import closing
 
 import psycopg
 import pytest
-from life import QUICK, live
+from life import QUICK, Gate, live
 from services import fresh_database
 from test_sessions import end_sessions
 from test_settings import with_settings
@@ -17,7 +16,6 @@ from trails import until
 from jobtrail import JobTrail
 from jobtrail.database import migration
 from jobtrail.database.connection import Database
-from jobtrail.testing import drain
 from jobtrail.worker import turns
 
 
@@ -101,31 +99,14 @@ def test_a_job_outlives_what_an_administrator_does(outage, said, new_database, p
     """Its body runs on and once, its end waits, the reason is said in words, and all goes on without a restart."""
     monkeypatch.setattr(turns, "BACK_OFF", (0.02, 0.1))
     url = as_role(new_database(), role)
-    ran, gate, began = [], threading.Event(), threading.Event()
     with closing(JobTrail(url, submit_retry_seconds=0.001, **QUICK)) as jobs:
-
-        @jobs.task(retry=1)
-        def load(ctx, n):
-            ran.append(n)
-            began.set()
-            gate.wait(30)
-            for item in ctx.items(range(3)):
-                with item:
-                    pass
-            return n
-
-        job = load.enqueue(n=1)
-        thread = threading.Thread(target=lambda: drain(jobs))
-        thread.start()
-        try:
-            assert began.wait(20)
+        gate = Gate(jobs)
+        job = gate.load.enqueue(n=1)
+        with gate.drained() as thread:
             with outage(postgres_server, url, role):
-                gate.set()
+                gate.open.set()
                 until("the reason is said", lambda: said in caplog.text)
                 assert thread.is_alive()
             until("all is written", lambda: not thread.is_alive())
-        finally:
-            gate.set()
-            thread.join(30)
         assert (job.result(timeout=10), job.attempt, job.items_ok) == (1, 1, 3)
-        assert ran == [1]
+        assert gate.ran == [1]

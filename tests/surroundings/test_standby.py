@@ -6,12 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from contextlib import closing
 
 import psycopg
 import pytest
-from life import QUICK
+from life import QUICK, Gate
 from services import Cluster, Unavailable, free_port, skip_or_fail, start_postgres
 from trails import until
 
@@ -19,7 +18,6 @@ from jobtrail import JobTrail, StoreUnavailable
 from jobtrail.database import migration
 from jobtrail.database.beats import connection_for
 from jobtrail.database.connection import Database
-from jobtrail.testing import drain
 from jobtrail.worker import turns
 
 REPLICATED = {"wal_level": "replica", "max_wal_senders": "4", "synchronous_commit": "on"}
@@ -82,41 +80,25 @@ def test_a_standby_is_named_and_a_failover_is_lived_through(pair, monkeypatch, c
         migration.upgrade(database)
         assert f"PostgreSQL at {hosts}/postgres" in str(database.where)
         connection_for(None, database.driver_arguments()).now()
-    ran, gate, began = [], threading.Event(), threading.Event()
     with closing(JobTrail(both, **QUICK)) as jobs:
-
-        @jobs.task(retry=1)
-        def load(ctx, n):
-            ran.append(n)
-            began.set()
-            gate.wait(30)
-            for item in ctx.items(range(3)):
-                with item:
-                    pass
-            return n
-
-        made = [load.enqueue(n=n) for n in range(30)]
+        gate = Gate(jobs)
+        made = [gate.load.enqueue(n=n) for n in range(30)]
         with jobs.store.read() as conn:
             encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'jobtrail'"
             assert conn.exec_driver_sql(encrypted).scalar()
-        thread = threading.Thread(target=lambda: drain(jobs, slots=4))
-        thread.start()
-        try:
-            assert began.wait(20)
+            assert conn.exec_driver_sql("SHOW synchronous_commit").scalar() == "on", "SIGQUIT would lose commits"
+        with gate.drained(slots=4) as thread:
             until("the standby has it all", lambda: _caught_up(primary, standby))
             _says_what_it_is(standby)
             primary.stop(signal.SIGQUIT)
-            gate.set()
+            gate.open.set()
             until("the outage is noticed", lambda: "the store is away" in caplog.text)
             with psycopg.connect(standby.address, autocommit=True) as conn:
                 conn.execute("SELECT pg_promote()")
             until("all jobs end on the promoted server", lambda: not thread.is_alive(), timeout=30)
-        finally:
-            gate.set()
-            thread.join(30)
         assert [job.result(timeout=5) for job in made] == list(range(30))
-        assert sorted(ran) == list(range(30))
-        load.enqueue(n=1)
+        assert sorted(gate.ran) == list(range(30))
+        gate.load.enqueue(n=1)
 
 
 def _says_what_it_is(standby: Cluster) -> None:
