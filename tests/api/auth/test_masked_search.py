@@ -28,7 +28,7 @@ def planted(app_jobs):
         app_jobs.task_named("fail").using(
             source=address, period="2024-01", labels={"api_key": secret, "mirror": address}, reason=f"see {address}"
         ).enqueue(
-            message=address, password=secret, pin=secret, db={"token": secret}, mirror=address
+            message=f"{address} pin={secret}", password=secret, pin=secret, db={"token": secret}, mirror=address
         )  # fmt: skip
     drain(app_jobs)
     return app_jobs
