@@ -418,9 +418,11 @@ class JobTrail:
         """
         middleware = [*self.middleware, *self.plugins.middleware()]
         self.overrides.warn_of_unknown(self.tasks.find)
+        from .plugins.loops import accompany
         from .worker.worker import Worker
 
-        return self.schedules.accompany(Worker.of_service(self.service, middleware, self.state, **options))
+        worker = self.schedules.accompany(Worker.of_service(self.service, middleware, self.state, **options))
+        return accompany(worker, self, self.plugins.loops())
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:

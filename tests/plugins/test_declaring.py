@@ -140,6 +140,7 @@ def test_everything_that_a_plugin_brings_can_be_listed():
         "channels": ["weather.sms"],
         "routes": [],
         "commands": ["go"],
+        "loops": [],
         "tables": [],
         "uses": [],
     }

@@ -83,6 +83,7 @@ def test_it_is_found_and_listed(jobtrail):
         "channels": ["checksums.paper"],
         "routes": ["GET /bad (viewer)"],
         "commands": ["bad"],
+        "loops": [],
         "tables": [],
         "uses": [],
     }

@@ -128,6 +128,16 @@ class PluginCommand:
     plain: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PluginLoop:
+    """A function that is repeated beside every worker, ``every`` seconds; with ``leader`` by one worker at a time."""
+
+    name: str
+    every: float
+    leader: bool
+    function: Callable[[Any], None]
+
+
 @dataclass(slots=True)
 class PluginService:
     """What a plug-in offers in an application, made at the first use and once."""

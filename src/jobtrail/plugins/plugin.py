@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from jobtrail.database import migration
 from jobtrail.errors import InvalidOption
-from jobtrail.job.task import Task, choice_option, name_of, name_option
+from jobtrail.job.task import Task, choice_option, name_of, name_option, seconds_option
 from jobtrail.messages import Message
 from jobtrail.worker.middleware import declared_options
 
-from .parts import PluginChannel, PluginCommand, PluginMiddleware, PluginRoute, PluginSchedule
+from .parts import PluginChannel, PluginCommand, PluginLoop, PluginMiddleware, PluginRoute, PluginSchedule
 from .plugin_task import PluginTask, UnboundSubmitter
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SCOPES = ("tasks", "application")
 ROLES = ("viewer", "operator", "admin")
+SHORTEST_LOOP = 0.01  # seconds
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _PATH = re.compile(r"(/([\w.~-]+|\{[a-z_]\w*\}))+|/")
@@ -65,6 +66,7 @@ class Plugin:
     channels: dict[str, PluginChannel] = field(default_factory=dict, init=False)
     routes: dict[tuple[str, str, bool], PluginRoute] = field(default_factory=dict, init=False)
     commands: dict[str, PluginCommand] = field(default_factory=dict, init=False)
+    loops: dict[str, PluginLoop] = field(default_factory=dict, init=False)
     schema: migration.OwnedSchema | None = field(default=None, init=False)
     make_service: Callable[[Any], Any] | None = field(default=None, init=False)
     _unbound: UnboundSubmitter = field(default_factory=UnboundSubmitter, init=False, repr=False)
@@ -320,6 +322,33 @@ class Plugin:
         self.make_service = function
         return function
 
+    def loop(self, *, every: float = 1.0, leader: bool = True) -> Callable[[_F], _F]:
+        """Declare a function that is repeated in a thread of its own beside every worker.
+
+        The function takes the application. If it raises, this is logged once, repeated with a growing pause, and shown by
+        ``jobtrail doctor``.
+
+        Args:
+            every: Seconds between two turns, at least 0.01.
+            leader: Only the worker that holds the lease ``plugin:<plug-in>:<function>`` runs it.
+
+        Raises:
+            InvalidOption: If ``every`` is no such number, or the function is ``async def`` or declared twice.
+        """
+        seconds = seconds_option("every", every)
+        if seconds is None or seconds < SHORTEST_LOOP:
+            raise InvalidOption(Message("plugins.loop-too-short", least=SHORTEST_LOOP, every=repr(every)))
+
+        def declare(function: _F) -> _F:
+            if inspect.iscoroutinefunction(function):
+                raise InvalidOption(Message("plugins.async-loop", plugin=self.name, name=name_of(function)))
+            name = name_of(function) if callable(function) else ""
+            twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="loop", name=name)
+            self._add(self.loops, name, PluginLoop(name, seconds, leader, function), twice)
+            return function
+
+        return declare
+
     def plain_routes(self) -> list[PluginRoute]:
         """Return the routes without the prefix of the plug-in."""
         return [route for route in self.routes.values() if route.plain]
@@ -355,6 +384,7 @@ def parts_of(plugin: Plugin) -> dict[str, list[str]]:
         "channels": [f"{plugin.name}.{name}" for name in plugin.channels],
         "routes": [f"{one.method} {one.path} ({one.role})" for one in plugin.routes.values()],
         "commands": list(plugin.commands),
+        "loops": [f"{plugin.name}.{name}" for name in plugin.loops],
         "tables": sorted(plugin.schema.metadata.tables) if plugin.schema and plugin.schema.metadata else [],
         "uses": [one.name for one in plugin.uses],
     }

@@ -18,7 +18,7 @@ from jobtrail.worker.middleware import Middleware, declared_options
 
 from . import taken
 from .discovery import PluginCandidate, installed
-from .parts import PluginChannel, PluginCommand, PluginRoute, PluginService
+from .parts import PluginChannel, PluginCommand, PluginLoop, PluginRoute, PluginService
 from .plugin import Plugin
 from .running import within
 
@@ -157,6 +157,12 @@ class Plugins(Mapping[str, MountedPlugin]):
         for one in self.values():
             for command in one.plugin.commands.values():
                 yield one.name, command
+
+    def loops(self) -> Iterator[tuple[str, PluginLoop]]:
+        """(plug-in, loop)."""
+        for one in self.values():
+            for loop in one.plugin.loops.values():
+                yield one.name, loop
 
     # -- mounting ------------------------------------------------------------------------------------
 

@@ -63,6 +63,11 @@ class BackgroundLoop:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
+    @property
+    def ended(self) -> bool:
+        """Whether no turn runs, and none will."""
+        return self._thread is None or (self._stopping.is_set() and not self._thread.is_alive())
+
     def health(self) -> Health:
         """Its health now."""
         since = time.monotonic() - self._last_pass

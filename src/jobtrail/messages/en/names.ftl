@@ -75,6 +75,10 @@ part =
             [one] { $count } command
            *[other] { $count } commands
         }
+        [loops] { $count ->
+            [one] { $count } loop
+           *[other] { $count } loops
+        }
         [tables] { $count ->
             [one] { $count } table
            *[other] { $count } tables

@@ -12,6 +12,7 @@ bad-name = { $what } must be 1 to 50 lower-case letters, digits, - and _, beginn
 two-of-a-kind = the plug-in '{ $plugin }' has two { $kind ->
         [task] tasks
         [channel] channels
+        [loop] loops
        *[command] commands
     } called '{ $name }'
 two-routes = the plug-in '{ $plugin }' has two routes for { $method } { $path }
@@ -45,3 +46,5 @@ bad-annotation = the plug-in '{ $plugin }' has the route { $path }; the annotati
 accepts-without-name = the plug-in '{ $plugin }' has the route { $path }, which accepts tokens bound to a { $accepts }; its path needs a parameter {"{"}name{"}"}
 accepts = what the tokens of a route are bound to
 no-application = only a task function of a plug-in that runs in the process of its worker has an application here; elsewhere pass the application on
+loop-too-short = the seconds between two turns of a loop must be at least { $least }; they are { $every }
+async-loop = the loop '{ $name }' of the plug-in '{ $plugin }' is 'async def'; it runs in a thread of its own and must be a plain function

@@ -149,6 +149,11 @@ part =
             [few] { $count } команды
            *[many] { $count } команд
         }
+        [loops] { $count ->
+            [one] { $count } цикл
+            [few] { $count } цикла
+           *[many] { $count } циклов
+        }
         [tables] { $count ->
             [one] { $count } таблица
             [few] { $count } таблицы
@@ -313,6 +318,7 @@ field =
         [channels] каналы
         [routes] маршруты
         [commands] команды
+        [loops] циклы
         [tables] таблицы
         [uses] использует
        *[other] { $name }
