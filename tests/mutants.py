@@ -198,6 +198,11 @@ MUTANTS = (
         ("tests/commands/test_removed_jobs.py",),
     ),
     Mutant(
+        "job: the stem of a name is missing", "job/masking.py",
+        '"dsn", "jwt", "kennwort",', '"dsn", "jwt",',
+        ("tests/job/test_failure.py",),
+    ),
+    Mutant(
         "job: a secret before another pair is prose", "job/masking.py",
         r"""(?![\w-]++[\"']?[ \t]{0,2}(?:=|:(?!//)))""", "",
         ("tests/job/test_failure.py",),
