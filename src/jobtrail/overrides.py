@@ -1,6 +1,7 @@
 """Overrides settings and task options by `jobtrail.toml` and JOBTRAIL_TASK__… variables.
 
-The file may have the table ``[settings]`` and one for each task, ``[tasks."weather.sync"]``. Values are checked when
+The file may have the table ``[settings]``, one for each task, ``[tasks."weather.sync"]``, and one for each plug-in that
+reads it, ``[plugins.notify]``. Values are checked when
 they are read, and against the task when it is registered. An error names the file and the key, or the variable.
 """
 
@@ -68,6 +69,7 @@ class Overrides:
     values: dict[str, Given] = field(default_factory=dict)
     tasks: dict[str, dict[str, Given]] = field(default_factory=dict)
     variables: dict[str, dict[str, Given]] = field(default_factory=dict)
+    plugins: dict[str, dict[str, Any]] = field(default_factory=dict)  # read by the plug-ins themselves
     done: dict[str, list[Overridden]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
 
@@ -186,9 +188,11 @@ def _read_file(found: Overrides, path: Path, named: Message) -> None:
         raise InvalidOption(Message("config.unreadable-file", named=named, error=error.strerror or error)) from None
     except ValueError as error:  # also of the encoding
         raise InvalidOption(Message("config.not-toml", path=path, error=error)) from None
-    for name in tables.keys() - {"settings", "tasks"}:
+    for name in tables.keys() - {"settings", "tasks", "plugins"}:
         raise InvalidOption(Message("config.unknown-table", path=path, name=name))
     found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
+    plugins = _table(path, "plugins", tables)
+    found.plugins = {name: _table(path, f"plugins.{name}", {f"plugins.{name}": own}) for name, own in plugins.items()}
     for task, options in _table(path, "tasks", tables).items():
         name = f'tasks."{task}"'
         given = _table(path, name, {name: options})

@@ -177,6 +177,10 @@ class AlertRule:
         if (SILENT in self.kinds) != (self.task is not None and self.since is not None):
             raise InvalidOption(Message("notify.silent-needs", rule=self.name))
 
+    def wants(self, kind: str) -> bool:
+        """Return whether the rule tells events of a kind."""
+        return any(_fits(one, kind, ".") for one in self.kinds)
+
     def allows(self, event: Occurrence, found: Container[str] = ()) -> bool:
         """Return whether the rule tells an event that begins a problem.
 
@@ -184,7 +188,7 @@ class AlertRule:
             event: The event.
             found: The ids of the jobs that ``where`` finds.
         """
-        if not any(_fits(kind, event.kind, ".") for kind in self.kinds):
+        if not self.wants(event.kind):
             return False
         if self.subjects and not any(_fits(one, event.subject) for one in self.subjects):
             return False

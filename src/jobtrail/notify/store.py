@@ -8,16 +8,18 @@ from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, insert, select, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from jobtrail.job.model import new_id
 
 from .grouping import Grouping, OpenProblem, Problem, ReminderGroup, Target
 from .rules import Occurrence
-from .tables import deliveries, delivery_events, events, positions
+from .tables import deliveries, delivery_events, events, inbox, positions
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from .events import Announcement
 
 # collecting: waits for more events. queued: its job will send it. sent. failed: it could not be sent.
 # replaced: another channel tells it instead.
@@ -34,6 +36,9 @@ class DueDelivery:
     rule: str
     channel: str
     events: tuple[Occurrence, ...]
+    again: bool = False
+    title: str | None = None
+    body: str | None = None
 
 
 def insert_unless_there(conn: Connection, table: Any) -> Any:
@@ -79,6 +84,13 @@ def mark_processed(conn: Connection, taken: Sequence[Occurrence], now: datetime)
     """These events are decided about."""
     ids = [one.id for one in taken]
     conn.execute(update(events).where(events.c.id.in_(ids), events.c.processed_at.is_(None)).values(processed_at=now))
+
+
+def unknown(conn: Connection, announcements: Sequence[Announcement]) -> list[Announcement]:
+    """Those of these events whose key is not there yet."""
+    keys = [one.key for one in announcements]
+    there = set(conn.execute(select(events.c.key).where(events.c.key.in_(keys))).scalars()) if keys else set()
+    return [one for one in announcements if one.key not in there]
 
 
 def open_told(conn: Connection, subjects: Collection[str]) -> dict[Problem, set[Target]]:
@@ -174,13 +186,30 @@ def add_reminder(conn: Connection, reminder: ReminderGroup, now: datetime) -> No
     conn.execute(insert(delivery_events), [{**told, "event_id": event} for event in reminder.events])
 
 
+def has_group(conn: Connection, rule: str, channel: str, key: str) -> bool:
+    """Whether a delivery of this key is there."""
+    same = (deliveries.c.rule == rule) & (deliveries.c.channel == channel) & (deliveries.c.group_key == key)
+    return conn.execute(select(deliveries.c.id).where(same)).first() is not None
+
+
+def add_entry(conn: Connection, title: str, body: str, now: datetime) -> None:
+    """Write a message into the inbox that is no delivery."""
+    conn.execute(insert(inbox), {"id": new_id(), "delivery_id": None, "at": now, "title": title, "body": body})
+
+
 def due(conn: Connection, now: datetime, limit: int = 100) -> list[DueDelivery]:
     """Deliveries whose window is over, and those that are to be sent at once and have no job yet."""
     over = and_(deliveries.c.state == COLLECTING, deliveries.c.due_at <= now)
     jobless = and_(deliveries.c.state == QUEUED, deliveries.c.job_id.is_(None))
-    query = select(deliveries.c.id, deliveries.c.rule, deliveries.c.channel)
+    query = select(deliveries)
     rows = [row for where in (over, jobless) for row in conn.execute(query.where(where).order_by(deliveries.c.id).limit(limit))]
-    return [DueDelivery(row.id, row.rule, row.channel, tuple(events_of(conn, row.id))) for row in rows]
+    return [
+        DueDelivery(
+            row.id, row.rule, row.channel, tuple(events_of(conn, row.id)), row.group_key.startswith("again:"), row.title,
+            row.body,
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
 def events_of(conn: Connection, delivery: str) -> list[Occurrence]:
@@ -199,3 +228,43 @@ def queue(conn: Connection, one: DueDelivery, *, title: str, body: str, job_id: 
     mine = and_(deliveries.c.id == one.id, deliveries.c.state.in_((COLLECTING, QUEUED)), deliveries.c.job_id.is_(None))
     values = {"state": QUEUED, "title": title, "body": body, "job_id": job_id, "events": len(one.events)}
     return conn.execute(update(deliveries).where(mine).values(values)).rowcount == 1
+
+
+def is_idle(conn: Connection, now: datetime) -> bool:
+    """Whether no event waits for a decision and no delivery for its job."""
+    if conn.execute(select(events.c.id).where(events.c.processed_at.is_(None)).limit(1)).first() is not None:
+        return False
+    over = and_(deliveries.c.state == COLLECTING, deliveries.c.due_at <= now)
+    jobless = and_(deliveries.c.state == QUEUED, deliveries.c.job_id.is_(None))
+    return all(conn.execute(select(deliveries.c.id).where(where).limit(1)).first() is None for where in (over, jobless))
+
+
+def queued_jobs(conn: Connection, before: datetime) -> dict[str, str]:
+    """The job of each delivery that is due since a moment and not sent yet, by delivery."""
+    waiting_ones = (deliveries.c.state == QUEUED) & deliveries.c.job_id.is_not(None) & (deliveries.c.due_at < before)
+    query = select(deliveries.c.id, deliveries.c.job_id).where(waiting_ones)
+    return {row.id: row.job_id for row in conn.execute(query.limit(AT_ONCE))}
+
+
+# -- retention --------------------------------------------------------------------------------------
+
+
+def remove_old(conn: Connection, before: datetime, limit: int = 1000) -> int:
+    """Remove what was settled before a moment, a chunk at a time; what is open or not sent stays.
+
+    Returns:
+        How many rows were removed.
+    """
+    settled = select(deliveries.c.id).where(
+        deliveries.c.created_at < before, deliveries.c.state.in_((SENT, FAILED, REPLACED))
+    )
+    ids = list(conn.execute(settled.order_by(deliveries.c.created_at).limit(limit)).scalars())
+    conn.execute(delete(delivery_events).where(delivery_events.c.delivery_id.in_(ids)))
+    conn.execute(delete(deliveries).where(deliveries.c.id.in_(ids)))
+    told = select(delivery_events.c.event_id)
+    over = (events.c.at < before) & events.c.processed_at.is_not(None) & ~events.c.open & events.c.id.not_in(told)
+    numbers = list(conn.execute(select(events.c.id).where(over).order_by(events.c.id).limit(limit)).scalars())
+    conn.execute(delete(events).where(events.c.id.in_(numbers)))
+    entries = list(conn.execute(select(inbox.c.id).where(inbox.c.at < before).order_by(inbox.c.at).limit(limit)).scalars())
+    conn.execute(delete(inbox).where(inbox.c.id.in_(entries)))
+    return len(ids) + len(numbers) + len(entries)

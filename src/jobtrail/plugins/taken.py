@@ -4,8 +4,7 @@ They are listed, so that every process leaves out the same plug-ins, also one wi
 """
 
 PATHS = frozenset({
-    "audit", "bulk", "errors", "files", "jobs", "live", "login", "logout", "me", "missed", "openapi.json",
-    "plugin-pages", "plugins",
+    "audit", "bulk", "errors", "files", "jobs", "live", "login", "logout", "me", "missed", "openapi.json", "plugins",
     "questions", "queues", "schedules", "stats", "tasks", "units", "workers",
 })  # fmt: skip
 COMMANDS = frozenset({

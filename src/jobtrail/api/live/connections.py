@@ -23,7 +23,6 @@ from jobtrail.queries.base import Model
 
 from . import hub as hubs
 from .hub import Hub
-from .plugin_topics import topics_of
 from .send_buffer import SendBuffer
 from .topics import Subscribe, topics
 
@@ -64,7 +63,7 @@ class Station:
     def __init__(self, context: ApiContext) -> None:
         self._context = context
         self._hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
-        context.topics.update({**topics(), **topics_of(context)})
+        context.topics.update(topics())
         self.topics: Topics = context.topics
 
     def hub(self) -> Hub:
@@ -148,12 +147,11 @@ def make(context: ApiContext) -> APIRouter:
         filter: Annotated[str, Query(max_length=4000, description="Of the topic jobs.")] = "",  # noqa: A002 - as it is called everywhere
         job: Annotated[str | None, Query(max_length=36, description="Of the topics job and events.")] = None,
         task: Annotated[str | None, Query(max_length=200, description="Of the topic events.")] = None,
-        parameter: Annotated[str, Query(max_length=1000, description="Of the topics of plug-ins.")] = "",
         after: Annotated[int | None, Query(ge=0, description="The last id that is known.")] = None,
         last_event_id: Annotated[str | None, Header(max_length=40)] = None,
     ) -> Response:
         known = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
-        words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known, "parameter": parameter}
+        words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known}
         said = Subscribe.of({"id": topic, **words})
         return await _stream(context, station, said, request)
 

@@ -44,3 +44,53 @@ and-more = and { $count ->
        *[other] { $count-grouped } more
     }
 again = still: { $title }
+about = Tells people what happened: rules, channels, deliveries, inbox.
+not-a-rule = rules are objects of AlertRule; one is { $value }
+bad-channel-name = the name of a channel is 1 to 50 lower-case letters, digits, - and _, begins with a letter and is not inbox; it is { $name }
+bad-timeout = a timeout is a number of seconds over 0 and up to { $most }; it is { $value }
+bad-channel-option = { $option } of a channel must be one line of text that is not empty
+bad-url = the URL of a webhook or ping must begin with https:// or http:// and have a host
+bad-security = security of a mail channel is one of { $known }; it is { $value }
+bad-port = a port is a number from 1 to 65535; it is { $value }
+no-receiver = a mail channel needs at least one address in to
+bad-address = { $value } is not an address such as ops@example.org
+half-a-login = a login at a mail server needs user and password, or neither
+login-without-tls = a password goes to another machine only with security "starttls" or "tls"
+no-apprise = channels of Apprise need its package: install jobtrail[apprise]
+bad-apprise-url = the URL is none that Apprise knows
+http-status = the answer was status { $status }
+mail-refused = the mail server refused { $count ->
+        [one] { $count-grouped } receiver
+       *[other] { $count-grouped } receivers
+    } (code { $codes })
+apprise-refused = the service did not take the message
+disabled-title = channel { $channel } is disabled
+disabled = channel { $channel } is disabled after { $failures ->
+        [one] { $failures-grouped } failure
+       *[other] { $failures-grouped } failures
+    }: { $why }; a successful test enables it again
+no-entry = there is no message { $id } in the inbox
+no-delivery = there is no delivery { $id }
+channel-unknown = there is no channel { $channel } any more
+channel-disabled = channel { $channel } is disabled
+perhaps-twice = This message may have come before: an earlier try was interrupted while it was sent.
+job-ended = job { $job } ended without sending it
+rule-channel = the rule '{ $rule }' names the channel '{ $channel }'; the channels are: { $known }
+two-rules = two rules have one name; the names are: { $names }
+bad-fallback = the channel '{ $channel }' has the fallback '{ $fallback }'; another one of these is needed: { $known }
+test-title = test of channel { $channel }
+test-body = This is a test message of jobtrail to channel { $channel }.
+test-sent = the test message left on channel { $channel }
+test-failed = the test message did not leave on channel { $channel }: { $why }
+no-channel = there is no channel '{ $channel }'; the channels are: { $known }
+bad-ping = a ping is called every 5 to 86400 seconds; it is { $value }
+ping-failed = the ping to { $target } failed: { $why }
+direct-failed = the message about the store did not leave on channel { $channel }: { $why }
+unknown-key = { $place } has the key '{ $name }'; the keys are: { $known }
+bad-language = the language of messages is one of { $known }; it is { $value }
+not-a-table = { $place } must be a table
+bad-type = { $place } needs a type; the types are: { $known }
+incomplete-channel = { $place } lacks a key; the keys are: { $known }
+at-place = { $place }: { $error }
+no-variable = { $place } names the variable { $name } of the environment, which is not set
+channel-line = { $channel } ({ $kind }, { $target }): { $state }

@@ -46,3 +46,55 @@ and-more = и ещё { $count ->
        *[many] { $count-grouped } событий
     }
 again = всё ещё: { $title }
+about = Сообщает людям о событиях: правила, каналы, доставки, входящие.
+not-a-rule = правила: объекты AlertRule; одно из них { $value }
+bad-channel-name = имя канала: от 1 до 50 строчных латинских букв, цифр, - и _, первой буква, не inbox; получено { $name }
+bad-timeout = таймаут: число секунд больше 0 и до { $most }; получено { $value }
+bad-channel-option = { $option } канала: одна непустая строка текста
+bad-url = адрес вебхука или пинга должен начинаться с https:// или http:// и содержать узел
+bad-security = security почтового канала: одно из { $known }; получено { $value }
+bad-port = порт: число от 1 до 65535; получено { $value }
+no-receiver = почтовому каналу нужен хотя бы один адрес в to
+bad-address = { $value } не адрес вида ops@example.org
+half-a-login = для входа на почтовый сервер нужны и user, и password, либо ни одного
+login-without-tls = пароль уходит на другую машину только с security "starttls" или "tls"
+no-apprise = для каналов Apprise нужен его пакет: установите jobtrail[apprise]
+bad-apprise-url = Apprise не знает такого адреса
+http-status = в ответ пришёл статус { $status }
+mail-refused = почтовый сервер отказал получателям: { $count ->
+        [one] { $count-grouped } адрес
+        [few] { $count-grouped } адреса
+       *[many] { $count-grouped } адресов
+    } (код { $codes })
+apprise-refused = служба не приняла сообщение
+disabled-title = канал { $channel } отключён
+disabled = канал { $channel } отключён после { $failures ->
+        [one] { $failures-grouped } неудачи
+        [few] { $failures-grouped } неудач
+       *[many] { $failures-grouped } неудач
+    }: { $why }; удачная проверка включит его снова
+no-entry = во входящих нет сообщения { $id }
+no-delivery = нет доставки { $id }
+channel-unknown = канала { $channel } больше нет
+channel-disabled = канал { $channel } отключён
+perhaps-twice = Это сообщение могло уже прийти: прежняя попытка прервалась во время отправки.
+job-ended = задание { $job } закончилось, не отправив его
+rule-channel = правило '{ $rule }' называет канал '{ $channel }'; есть каналы: { $known }
+two-rules = у двух правил одно имя; имена: { $names }
+bad-fallback = у канала '{ $channel }' запасной канал '{ $fallback }'; нужен другой из этих: { $known }
+test-title = проверка канала { $channel }
+test-body = Это проверочное сообщение jobtrail в канал { $channel }.
+test-sent = проверочное сообщение ушло в канал { $channel }
+test-failed = проверочное сообщение не ушло в канал { $channel }: { $why }
+no-channel = нет канала '{ $channel }'; есть каналы: { $known }
+bad-ping = пинг: раз в 5–86400 секунд; получено { $value }
+ping-failed = пинг { $target } не удался: { $why }
+direct-failed = сообщение о хранилище не ушло в канал { $channel }: { $why }
+unknown-key = { $place }: ключ '{ $name }' не предусмотрен; ключи: { $known }
+bad-language = язык сообщений: одно из { $known }; получено { $value }
+not-a-table = { $place }: нужна таблица
+bad-type = { $place }: нужен type; возможны: { $known }
+incomplete-channel = { $place }: не хватает ключа; ключи: { $known }
+at-place = { $place }: { $error }
+no-variable = { $place } называет переменную окружения { $name }, а она не задана
+channel-line = { $channel } ({ $kind }, { $target }): { $state }

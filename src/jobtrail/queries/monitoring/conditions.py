@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import exists, or_, select
 
 from jobtrail.database.tables import jobs, questions, workers
 from jobtrail.messages import render
@@ -75,11 +75,13 @@ def near_deadlines(conn: Connection, now: datetime, before: float) -> list[NearD
     ]
 
 
-def last_begun(conn: Connection, task: str) -> datetime | None:
-    """Return when a job of a task was last begun, as far as its newest jobs say; None for never."""
-    newest = select(jobs.c.started_at).where(jobs.c.task == task).order_by(jobs.c.id.desc()).limit(NEWEST).subquery()
-    found: datetime | None = conn.execute(select(func.max(newest.c.started_at))).scalar()
-    return found
+def last_run(conn: Connection, task: str, now: datetime) -> datetime | None:
+    """Return when a job of a task ran last, by its newest jobs: now if one runs, else the latest start; None for never."""
+    newest = select(jobs.c.started_at, jobs.c.status).where(jobs.c.task == task).order_by(jobs.c.id.desc()).limit(NEWEST)
+    rows = conn.execute(newest).all()
+    if any(row.status in {"running", "cancelling"} for row in rows):
+        return now
+    return max((row.started_at for row in rows if row.started_at is not None), default=None)
 
 
 def lost_workers(conn: Connection, since: datetime) -> list[LostWorker]:
