@@ -163,18 +163,18 @@ MUTANTS = (
         ("tests/api/auth/test_access.py",),
     ),
     Mutant(
-        "commands: a group may write to the uploads", "commands/uploads.py",
+        "commands: a group may write to the uploads", "private_folder.py",
         "stat.S_IWGRP | stat.S_IWOTH", "stat.S_IWOTH",
         ("tests/api/test_uploads.py",),
     ),
     Mutant(
-        "commands: the folder of somebody else is taken", "commands/uploads.py",
+        "commands: the folder of somebody else is taken", "private_folder.py",
         "found.st_uid == os.geteuid() and ", "",
         ("tests/api/test_uploads.py",),
     ),
     Mutant(
-        "commands: a folder that is a link is taken", "commands/uploads.py",
-        "found = folder.lstat()", "found = folder.stat()",
+        "commands: a folder that is a link is taken", "private_folder.py",
+        "os.lstat(folder)", "os.stat(folder)",
         ("tests/api/test_uploads.py",),
     ),
     Mutant(

@@ -233,7 +233,7 @@ def test_a_folder_that_others_can_write_to_or_that_is_a_link_is_refused(app_jobs
 def test_a_folder_of_somebody_else_is_refused(client, monkeypatch):
     kept = upload(client)["upload"]
     owner = os.geteuid()
-    monkeypatch.setattr(uploads.os, "geteuid", lambda: owner + 1)
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     problem(client.post("/api/files", params={"name": "a.csv"}, content=CONTENT), 507, "not-kept")
     problem(client.post("/api/jobs", json={"task": "read", "file": {"upload": kept}}), 422)
 

@@ -141,6 +141,8 @@ def test_everything_that_a_plugin_brings_can_be_listed():
         "routes": [],
         "commands": ["go"],
         "loops": [],
+        "topics": [],
+        "pages": [],
         "tables": [],
         "uses": [],
     }

@@ -84,6 +84,8 @@ def test_it_is_found_and_listed(jobtrail):
         "routes": ["GET /bad (viewer)"],
         "commands": ["bad"],
         "loops": [],
+        "topics": [],
+        "pages": [],
         "tables": [],
         "uses": [],
     }

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, Text, inspect
+from starlette.testclient import TestClient
 
 from jobtrail import InvalidOption, JobTrail, Plugin, SchemaMismatch
+from jobtrail.api import create_api
 from jobtrail.cli import main
 from jobtrail.database import migration
 from jobtrail.testing import drain
@@ -152,8 +154,30 @@ def test_also_for_a_plugin_that_is_found_after_the_first_submission(package: Any
         own = jobs.task(name="own")(lambda: None)
         own.enqueue()
         assert not has(jobs, "notes_all")
-        drain(jobs)
+        jobs.plugins.load()
+        own.enqueue()
         assert has(jobs, "notes_all")
+
+
+def test_a_task_finds_them_although_its_program_had_looked_for_no_plugins(package: Any, install: Any, lonely: str) -> None:
+    install("notes", "from notes_package import made\nplugin = made()")
+    with closing(JobTrail(lonely)) as jobs:
+        job = jobs.task(name="own")(lambda: jobs.notes.texts()).enqueue()
+        drain(jobs)
+        assert job.result() == []
+
+
+def test_a_function_of_a_route_finds_them(package: Any, lonely: str) -> None:
+    plugin = package.made()
+
+    @plugin.route("/texts", role="viewer")
+    async def texts(jobs: JobTrail) -> list[str]:
+        found: list[str] = jobs.notes.texts()
+        return found
+
+    with closing(JobTrail(lonely, plugins=[plugin])) as jobs:
+        client = TestClient(create_api(jobs, local=True), base_url="http://127.0.0.1", client=("127.0.0.1", 5))
+        assert client.get("/api/plugins/notes/texts").json() == []
 
 
 def test_on_postgresql_a_program_says_who_must_create_them(package: Any, new_database: Callable[[], str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobtrail import JobTrail, StoreUnavailable
+from jobtrail.database import wakeup
 
 
 @pytest.fixture
@@ -153,6 +154,31 @@ def test_a_new_file_and_those_beside_it_are_readable_by_their_owner_only(tmp_pat
     jobs.close()
     assert "new.db" in found
     assert set(found.values()) == {"0o600"}, found
+
+
+def test_the_folder_of_the_sockets_is_used_only_if_nobody_else_can_place_anything_there(app, path, tmp_path):
+    """A link to a folder of somebody else's files had these removed, because nobody listens on them."""
+    files = tmp_path / "files"
+    files.mkdir(mode=0o700)
+    (files / "thesis.txt").write_text("x")
+    folder = wakeup.folder_of(path)
+    folder.symlink_to(files)
+    woken = app.store.wake.listener(lambda words: None)
+    load = app.task_named("load")
+    load.enqueue(n=1)
+    woken.start()
+    assert [one.name for one in files.iterdir()] == ["thesis.txt"]
+    folder.unlink()
+    files.rename(folder)
+    load.enqueue(n=2)
+    assert [one.name for one in folder.iterdir()] == ["thesis.txt"], "no socket"
+    folder.chmod(0o770)
+    woken.start()
+    assert len(list(folder.iterdir())) == 1
+    folder.chmod(0o700)
+    woken.start()
+    assert len(list(folder.iterdir())) == 2
+    woken.stop()
 
 
 @on_linux

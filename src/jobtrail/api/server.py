@@ -13,7 +13,7 @@ from starlette.routing import Match, Mount, Route
 from jobtrail.messages import Message, render
 from jobtrail.store import workers
 
-from . import description, problems
+from . import description, plugin_pages, problems
 from .assets import Assets
 from .auth.access import Access
 from .auth.guard import ANYONE, Guard, needs
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # One file each, with a function make(context) that gives an APIRouter.
 PARTS = (
     system, job_routes, contents, uploads, bulk, units, questions, tasks, schedules, worker_routes, errors, audit, stats, connections,
-    plugins,
+    plugins, plugin_pages,
 )  # fmt: skip
 STATIC = Path(__file__).parent / "static"
 
@@ -95,6 +95,7 @@ def create_api(
     for part in PARTS:
         app.router.routes.extend(part.make(context).routes)  # flat, so that the guard sees each of them
     _describe(app)
+    plugin_pages.add_files(app, context)
     _add_console(app)
     said: dict[str, Any] = {"allowed_hosts": allowed_hosts, "origins": origins, "prefix": prefix.rstrip("/")}
     app.add_middleware(Guard, context=context, table=app.router, **said)

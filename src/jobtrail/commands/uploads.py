@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from jobtrail.errors import InvalidFile, NotFound, TooLarge, UsageError
 from jobtrail.job.model import FileInput, Outcome, new_id
 from jobtrail.messages import Message, render
+from jobtrail.private_folder import is_private
 from jobtrail.store.search import relations
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 UNCLAIMED = 86_400.0  # seconds after which an upload that no job took goes
 NAME_LIMIT = 200  # bytes
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = ".part-"
 # A folder for each upload: its id, and the SHA-256 of what is in it.
 _KEPT = re.compile(r"(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(?P<sha256>[0-9a-f]{64})")
@@ -114,16 +113,6 @@ class Incoming:
         """Delete the temporary file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
-
-
-def is_private(folder: Path) -> bool:
-    """Whether a folder belongs to this user, is no link, and nobody else can write to it; one that is not there is."""
-    try:
-        found = folder.lstat()
-    except FileNotFoundError:
-        return True
-    ours = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE)
-    return ours and stat.S_ISDIR(found.st_mode)
 
 
 def check_private(folder: Path) -> None:

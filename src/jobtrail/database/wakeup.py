@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
+
+from jobtrail.private_folder import is_private
 
 if TYPE_CHECKING:
     from .connection import Database
@@ -122,7 +125,7 @@ def folder_of(path: Path) -> Path:
 
 
 class Datagrams:
-    """Sends a word to every socket in the folder."""
+    """Sends a word to every socket in the folder, if nobody else can write to it; without it, polling goes on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
@@ -133,6 +136,8 @@ class Datagrams:
         """Send; whoever does not listen is left out."""
         if not hasattr(socket, "AF_UNIX") or not os.access(self._folder, os.F_OK):  # an error costs as much as a write
             return
+        if not is_private(self._folder):  # a link would have us remove the files of another folder
+            return
         if self._socket is None or self._pid != os.getpid():
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
@@ -141,9 +146,10 @@ class Datagrams:
             try:
                 self._socket.sendto(text, entry.path)
             except ConnectionRefusedError:
-                # Nobody is bound to it any more: its process has died.
+                # Nobody is bound to it any more: its process has died. A file that is no socket refuses too.
                 with contextlib.suppress(OSError):
-                    Path(entry.path).unlink()
+                    if stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                        Path(entry.path).unlink()
             except OSError:
                 continue
 
@@ -168,6 +174,8 @@ class _DatagramListener:
             return
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
+            if not is_private(self._folder):
+                return
             self._name = str(self._folder / uuid4().hex[:12])
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.bind(self._name)

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol
 
@@ -136,6 +137,46 @@ class PluginLoop:
     every: float
     leader: bool
     function: Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginTopic:
+    """A live topic: its function takes the application and a parameter (a text) and returns JSON."""
+
+    name: str
+    role: str
+    function: Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginPage:
+    """A page in the console: an ES module in a folder of the package, and its title by language."""
+
+    name: str
+    title: Mapping[str, str]
+    folder: Path
+    module: str
+    role: str
+    strip: bool
+
+
+PAGE_FILES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+}
+
+
+def page_file(folder: Path, name: str) -> Path | None:
+    """Return a file that a page may load: of a kind in `PAGE_FILES`, below the folder; None for anything else."""
+    if "\0" in name or Path(name).suffix not in PAGE_FILES:
+        return None
+    whole, place = (folder / name).resolve(), folder.resolve()
+    return whole if whole.is_relative_to(place) and whole.is_file() else None
 
 
 @dataclass(slots=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from jobtrail.database import migration
@@ -14,7 +17,17 @@ from jobtrail.job.task import Task, choice_option, name_of, name_option, seconds
 from jobtrail.messages import Message
 from jobtrail.worker.middleware import declared_options
 
-from .parts import PluginChannel, PluginCommand, PluginLoop, PluginMiddleware, PluginRoute, PluginSchedule
+from .parts import (
+    PluginChannel,
+    PluginCommand,
+    PluginLoop,
+    PluginMiddleware,
+    PluginPage,
+    PluginRoute,
+    PluginSchedule,
+    PluginTopic,
+    page_file,
+)
 from .plugin_task import PluginTask, UnboundSubmitter
 
 if TYPE_CHECKING:
@@ -26,6 +39,7 @@ SHORTEST_LOOP = 0.01  # seconds
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _PATH = re.compile(r"(/([\w.~-]+|\{[a-z_]\w*\}))+|/")
+_MODULE = re.compile(r"[\w-][\w./-]*\.m?js")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -66,6 +80,8 @@ class Plugin:
     channels: dict[str, PluginChannel] = field(default_factory=dict, init=False)
     routes: dict[tuple[str, str, bool], PluginRoute] = field(default_factory=dict, init=False)
     commands: dict[str, PluginCommand] = field(default_factory=dict, init=False)
+    topics: dict[str, PluginTopic] = field(default_factory=dict, init=False)
+    pages: dict[str, PluginPage] = field(default_factory=dict, init=False)
     loops: dict[str, PluginLoop] = field(default_factory=dict, init=False)
     schema: migration.OwnedSchema | None = field(default=None, init=False)
     make_service: Callable[[Any], Any] | None = field(default=None, init=False)
@@ -282,6 +298,68 @@ class Plugin:
 
         return declare
 
+    # -- in the console --------------------------------------------------------------------------------
+
+    def live_topic(self, name: str, *, role: str = "viewer") -> Callable[[_F], _F]:
+        """Declare a live topic ``<plug-in>.<name>``.
+
+        The function takes the application and a parameter (a text, empty if none is given) and returns a JSON value. It is
+        called every second while somebody listens, once for all who give the same parameter; what has changed is sent.
+
+        Args:
+            name: Name of the topic.
+            role: Lowest role that may listen: viewer, operator or admin.
+
+        Raises:
+            InvalidOption: If the name or role is not valid, or the topic is declared twice.
+        """
+        _word(Message("plugins.topic-name"), name)
+        choice_option(Message("plugins.topic-role"), role, ROLES)
+        twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="topic", name=name)
+
+        def declare(function: _F) -> _F:
+            if inspect.iscoroutinefunction(function):
+                raise InvalidOption(Message("plugins.async-topic", plugin=self.name, name=name))
+            self._add(self.topics, name, PluginTopic(name, role, function), twice)
+            return function
+
+        return declare
+
+    def page(
+        self,
+        name: str,
+        *,
+        title: Mapping[str, str],
+        module: str,
+        role: str = "viewer",
+        strip: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Add a page to the console: an ES module with ``export function mount(element, host)``.
+
+        Args:
+            name: Name of the page, in its address.
+            title: Title by language: ``{"en": "Modules", "ru": "Модули"}``; English is needed.
+            module: File name of the module, in ``folder`` or below.
+            role: Lowest role that sees it: viewer, operator or admin.
+            strip: The module also exports ``strip(element, host)`` for the overview page.
+            folder: Folder with the module and the files that it loads; default: that of the file that calls.
+
+        Raises:
+            InvalidOption: If an argument is not valid, the module is not there, or the page is declared twice.
+        """
+        self._check_open()
+        _word(Message("plugins.page-name"), name)
+        choice_option(Message("plugins.page-role"), role, ROLES)
+        if name in self.pages:
+            raise InvalidOption(Message("plugins.two-of-a-kind", plugin=self.name, kind="page", name=name))
+        for text in (title.get("en"), *title.values()):
+            name_option(Message("plugins.page-title", plugin=self.name, name=name), text)
+        place = Path(sys._getframe(1).f_code.co_filename).parent if folder is None else Path(folder)
+        if not _MODULE.fullmatch(module) or not page_file(place, module):
+            raise InvalidOption(Message("plugins.no-module", plugin=self.name, name=name, module=module))
+        self.pages[name] = PluginPage(name, dict(title), place.resolve(), module, role, strip)
+
     # -- what it keeps and offers --------------------------------------------------------------------
 
     @property
@@ -385,6 +463,8 @@ def parts_of(plugin: Plugin) -> dict[str, list[str]]:
         "routes": [f"{one.method} {one.path} ({one.role})" for one in plugin.routes.values()],
         "commands": list(plugin.commands),
         "loops": [f"{plugin.name}.{name}" for name in plugin.loops],
+        "topics": [f"{plugin.name}.{name}" for name in plugin.topics],
+        "pages": list(plugin.pages),
         "tables": sorted(plugin.schema.metadata.tables) if plugin.schema and plugin.schema.metadata else [],
         "uses": [one.name for one in plugin.uses],
     }

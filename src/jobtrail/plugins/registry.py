@@ -18,7 +18,7 @@ from jobtrail.worker.middleware import Middleware, declared_options
 
 from . import taken
 from .discovery import PluginCandidate, installed
-from .parts import PluginChannel, PluginCommand, PluginLoop, PluginRoute, PluginService
+from .parts import PluginChannel, PluginCommand, PluginLoop, PluginPage, PluginRoute, PluginService, PluginTopic
 from .plugin import Plugin
 from .running import within
 
@@ -163,6 +163,18 @@ class Plugins(Mapping[str, MountedPlugin]):
         for one in self.values():
             for loop in one.plugin.loops.values():
                 yield one.name, loop
+
+    def topics(self) -> Iterator[tuple[str, PluginTopic]]:
+        """(plug-in, live topic); the full name is ``<plug-in>.<topic>``."""
+        for one in self.values():
+            for topic in one.plugin.topics.values():
+                yield one.name, topic
+
+    def pages(self) -> Iterator[tuple[str, PluginPage]]:
+        """(plug-in, page of the console)."""
+        for one in self.values():
+            for page in one.plugin.pages.values():
+                yield one.name, page
 
     # -- mounting ------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ They are listed, so that every process leaves out the same plug-ins, also one wi
 """
 
 PATHS = frozenset({
-    "audit", "bulk", "errors", "files", "jobs", "live", "login", "logout", "me", "missed", "openapi.json", "plugins",
+    "audit", "bulk", "errors", "files", "jobs", "live", "login", "logout", "me", "missed", "openapi.json",
+    "plugin-pages", "plugins",
     "questions", "queues", "schedules", "stats", "tasks", "units", "workers",
 })  # fmt: skip
 COMMANDS = frozenset({

@@ -24,11 +24,12 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-from jobtrail.commands.uploads import check_private, is_private
+from jobtrail.commands.uploads import check_private
 from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Status, new_id
 from jobtrail.job.transitions import Move
 from jobtrail.messages import Message
+from jobtrail.private_folder import is_private
 from jobtrail.recovery.run_end import RunEnd
 from jobtrail.store.items import Recorded
 from jobtrail.store.runs import LogChunk, Progress, Records

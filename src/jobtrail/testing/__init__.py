@@ -103,7 +103,7 @@ async def adrain(jobs: JobTrail, *, delayed: bool = False, **worker: Any) -> lis
         delayed: As for `drain`.
         **worker: As for `drain`.
     """
-    await asyncio.to_thread(jobs.service.make_ready)
+    await asyncio.to_thread(jobs.make_ready)
     runner = jobs.worker(**{"beat": None, **worker})
     ran = runner.runs.started = []
     await runner.run(burst=True, due_only=not delayed)
@@ -197,7 +197,7 @@ def crash(
         AssertionError: If the worker ends without reaching the point, or does not reach it within ``timeout``.
     """
     fault_injection.check(at)
-    jobs.service.make_ready()
+    jobs.make_ready()
     url = jobs.store.database.url.render_as_string(hide_password=False)
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     variables = {**os.environ, "PYTHONPATH": paths, **(environment or {}), "JOBTRAIL_URL": url}

@@ -242,6 +242,10 @@ def test_logins_logouts_and_failures_are_in_the_audit_and_failures_do_not_fill_i
     assert [told["detail"]["failures"] for told in actions(app_jobs, "login_failed")] == [sessions.MOST_FAILURES, 1]
     shown = clients().get("/api/audit").json()["entries"]
     assert {"logged_in", "logged_out", "login_failed", "token_created"} <= {one["name"] for one in shown}
+    store = app_jobs.store
+    store.write(lambda conn: tokens.revoke(conn, store.dialect, "ann", store.now(), actor="person:bob"))
+    (told,) = actions(app_jobs, "token_revoked")
+    assert (told["actor"], told["target"]) == ("person:bob", "ann")
     attempts = sessions.LoginAttempts()
     for n in range(3 * sessions.MOST_LINES):
         attempts.begin(str(n))

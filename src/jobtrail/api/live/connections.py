@@ -23,6 +23,7 @@ from jobtrail.queries.base import Model
 
 from . import hub as hubs
 from .hub import Hub
+from .plugin_topics import topics_of
 from .send_buffer import SendBuffer
 from .topics import Subscribe, topics
 
@@ -63,7 +64,7 @@ class Station:
     def __init__(self, context: ApiContext) -> None:
         self._context = context
         self._hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
-        context.topics.update(topics())
+        context.topics.update({**topics(), **topics_of(context)})
         self.topics: Topics = context.topics
 
     def hub(self) -> Hub:
@@ -147,11 +148,12 @@ def make(context: ApiContext) -> APIRouter:
         filter: Annotated[str, Query(max_length=4000, description="Of the topic jobs.")] = "",  # noqa: A002 - as it is called everywhere
         job: Annotated[str | None, Query(max_length=36, description="Of the topics job and events.")] = None,
         task: Annotated[str | None, Query(max_length=200, description="Of the topic events.")] = None,
+        parameter: Annotated[str, Query(max_length=1000, description="Of the topics of plug-ins.")] = "",
         after: Annotated[int | None, Query(ge=0, description="The last id that is known.")] = None,
         last_event_id: Annotated[str | None, Header(max_length=40)] = None,
     ) -> Response:
         known = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
-        words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known}
+        words = {"topic": topic, "filter": filter, "job": job, "task": task, "after": known, "parameter": parameter}
         said = Subscribe.of({"id": topic, **words})
         return await _stream(context, station, said, request)
 

@@ -74,6 +74,7 @@ class Subscribe(Model):
     job: str | None = Field(None, max_length=36, description="Of the topics job and events.")
     task: str | None = Field(None, max_length=200, description="Of the topic events.")
     after: int | None = Field(None, ge=0, description="Of the topic events: the last id that is known.")
+    parameter: str = Field("", max_length=1000, description="Of the topics of plug-ins.")
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Subscribe:

@@ -70,7 +70,7 @@ def serve(
     from .worker import _log_to_terminal
 
     jobs = session.open(tasks=worker, creates=True)
-    jobs.service.make_ready()
+    jobs.make_ready()
     near, known = is_loopback(host), login is not None or proxy_header is not None
     if not near and not known and not new_token:
         _refuse_without_login(jobs, host)

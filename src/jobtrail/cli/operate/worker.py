@@ -53,7 +53,7 @@ def work(
     named = _queues(queues, concurrency)
     jobs = session.open(tasks=True, creates=True)
     _log_to_terminal()
-    jobs.service.make_ready()
+    jobs.make_ready()
     if metrics_port is not None:
         port = jobs.metrics().serve(metrics_port).server_port
         session.hint((tr("cli.metrics-served", url=f"http://127.0.0.1:{port}/metrics"), "dim"))

@@ -79,6 +79,14 @@ part =
             [one] { $count } loop
            *[other] { $count } loops
         }
+        [topics] { $count ->
+            [one] { $count } live topic
+           *[other] { $count } live topics
+        }
+        [pages] { $count ->
+            [one] { $count } page
+           *[other] { $count } pages
+        }
         [tables] { $count ->
             [one] { $count } table
            *[other] { $count } tables

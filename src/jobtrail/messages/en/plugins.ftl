@@ -13,6 +13,8 @@ two-of-a-kind = the plug-in '{ $plugin }' has two { $kind ->
         [task] tasks
         [channel] channels
         [loop] loops
+        [topic] topics
+        [page] pages
        *[command] commands
     } called '{ $name }'
 two-routes = the plug-in '{ $plugin }' has two routes for { $method } { $path }
@@ -48,3 +50,10 @@ accepts = what the tokens of a route are bound to
 no-application = only a task function of a plug-in that runs in the process of its worker has an application here; elsewhere pass the application on
 loop-too-short = the seconds between two turns of a loop must be at least { $least }; they are { $every }
 async-loop = the loop '{ $name }' of the plug-in '{ $plugin }' is 'async def'; it runs in a thread of its own and must be a plain function
+topic-name = the name of a live topic
+topic-role = the role of a live topic
+page-name = the name of a page
+page-role = the role of a page
+page-title = the title of the page '{ $name }' of the plug-in '{ $plugin }'
+async-topic = the live topic '{ $name }' of the plug-in '{ $plugin }' is 'async def'; it is called in a thread and must be a plain function
+no-module = the page '{ $name }' of the plug-in '{ $plugin }' needs a module, a file .js or .mjs in its folder; '{ $module }' is none

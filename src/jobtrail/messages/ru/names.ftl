@@ -154,6 +154,16 @@ part =
             [few] { $count } цикла
            *[many] { $count } циклов
         }
+        [topics] { $count ->
+            [one] { $count } живая тема
+            [few] { $count } живые темы
+           *[many] { $count } живых тем
+        }
+        [pages] { $count ->
+            [one] { $count } страница
+            [few] { $count } страницы
+           *[many] { $count } страниц
+        }
         [tables] { $count ->
             [one] { $count } таблица
             [few] { $count } таблицы
@@ -319,6 +329,8 @@ field =
         [routes] маршруты
         [commands] команды
         [loops] циклы
+        [topics] темы
+        [pages] страницы
         [tables] таблицы
         [uses] использует
        *[other] { $name }
