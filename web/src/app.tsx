@@ -39,6 +39,13 @@ function words<K extends string>(...keys: K[]) {
     ) as Words<K>;
 }
 
+/** The whole search of a plug-in's page: what its words mean is known to the page alone. */
+function anyWords(search: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(search).filter((pair): pair is [string, string] => typeof pair[1] === "string"),
+  );
+}
+
 const root = createRootRoute({
   loader: () => askWhoIAm(client),
   component: Shell,
@@ -97,6 +104,11 @@ const routeTree = root.addChildren([
     ...at("/tasks/$name"),
     validateSearch: words("from", "source", "period"),
     component: later(async () => (await import("./pages/task")).Task),
+  }),
+  createRoute({
+    ...at("/pages/$plugin/$name"),
+    validateSearch: anyWords,
+    component: later(async () => (await import("./pages/plugin")).PluginPlace),
   }),
 ]);
 

@@ -3,8 +3,8 @@ import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { post } from "./api/client";
 import { renew, useLive, useTopic } from "./api/live";
-import { useCounts, useFresh, useMe } from "./api/queries";
-import { type Key, speak, useSpeech } from "./i18n";
+import { useCounts, useFresh, useMe, usePluginPages } from "./api/queries";
+import { speak, useSpeech } from "./i18n";
 import { useKeys } from "./lib/keys";
 import { useTheme } from "./lib/theme";
 import { Choice, Icon, IconButton } from "./parts/basic";
@@ -15,14 +15,14 @@ import type { Shape } from "./parts/shapes";
 
 interface Place {
   to: string;
-  text: Key;
+  text: string;
   icon: Shape;
   count?: number;
   tone?: string;
 }
 
 function NavLink({ place, onGo }: { place: Place; onGo?: () => void }) {
-  const { t, num } = useSpeech();
+  const { num } = useSpeech();
   return (
     <Link
       to={place.to}
@@ -31,7 +31,7 @@ function NavLink({ place, onGo }: { place: Place; onGo?: () => void }) {
       onClick={onGo}
     >
       <Icon of={place.icon} />
-      <span>{t(place.text)}</span>
+      <span>{place.text}</span>
       {place.count ? <span className={`count tint ${place.tone}`}>{num(place.count)}</span> : null}
     </Link>
   );
@@ -51,6 +51,7 @@ function Mark() {
 function Side() {
   const { t } = useSpeech();
   const counts = useCounts();
+  const pages = usePluginPages().data?.pages ?? [];
   useTopic("stats", {});
   const [open, setOpen] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
@@ -58,23 +59,24 @@ function Side() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when the page changes
   useEffect(() => setOpen(false), [path]);
   const work: Place[] = [
-    { to: "/", text: "nav.overview", icon: "overview" },
-    { to: "/jobs", text: "nav.jobs", icon: "jobs" },
-    { to: "/coverage", text: "nav.coverage", icon: "coverage" },
+    { to: "/", text: t("nav.overview"), icon: "overview" },
+    { to: "/jobs", text: t("nav.jobs"), icon: "jobs" },
+    { to: "/coverage", text: t("nav.coverage"), icon: "coverage" },
     {
       to: "/questions",
-      text: "nav.questions",
+      text: t("nav.questions"),
       icon: "awaiting_input",
       count: counts.questions,
       tone: "awaiting_input",
     },
   ];
   const system: Place[] = [
-    { to: "/schedules", text: "nav.schedules", icon: "schedules" },
-    { to: "/errors", text: "nav.errors", icon: "errors", count: counts.failed, tone: "failed" },
-    { to: "/workers", text: "nav.workers", icon: "workers" },
-    { to: "/tasks", text: "nav.tasks", icon: "tasks" },
-    { to: "/audit", text: "nav.audit", icon: "audit" },
+    ...pages.map((page): Place => ({ to: `/pages/${page.plugin}/${page.name}`, text: page.title, icon: "modules" })),
+    { to: "/schedules", text: t("nav.schedules"), icon: "schedules" },
+    { to: "/errors", text: t("nav.errors"), icon: "errors", count: counts.failed, tone: "failed" },
+    { to: "/workers", text: t("nav.workers"), icon: "workers" },
+    { to: "/tasks", text: t("nav.tasks"), icon: "tasks" },
+    { to: "/audit", text: t("nav.audit"), icon: "audit" },
   ];
   return (
     <aside className="side" aria-label="jobtrail">

@@ -38,6 +38,8 @@ export const begun = value(false);
 const topics = new Map<string, { topic: string; words: Words; watchers: number }>();
 const bells = new Map<string, number>();
 const hearers = new Set<() => void>();
+const listeners = new Map<string, Set<(value: unknown) => void>>(); // to topics of plug-ins
+const values = new Map<string, unknown>();
 let held: number | null = null;
 let socket: WebSocket | null = null;
 let client: QueryClient | null = null;
@@ -68,28 +70,68 @@ function subscribe(id: string): void {
   if (found) say({ type: "subscribe", id, topic: found.topic, ...found.words });
 }
 
+const idOf = (topic: string, words: Words) => `${topic} ${JSON.stringify(words)}`;
+
+/** Watch a topic until the returned function is called. */
+function join(id: string, topic: string, words: Words): () => void {
+  const found = topics.get(id);
+  if (found) found.watchers += 1;
+  else {
+    topics.set(id, { topic, words, watchers: 1 });
+    subscribe(id);
+  }
+  return () => {
+    const mine = topics.get(id);
+    if (!mine) return;
+    mine.watchers -= 1;
+    if (mine.watchers > 0) return;
+    topics.delete(id);
+    values.delete(id);
+    unstream(id);
+    say({ type: "unsubscribe", id });
+  };
+}
+
 /** Watch a topic while the component is there; null watches nothing. */
 export function useTopic(topic: string, words: Words | null): void {
-  const id = words === null ? null : `${topic} ${JSON.stringify(words)}`;
+  const id = words === null ? null : idOf(topic, words);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the id holds topic and words
-  useEffect(() => {
-    if (id === null || words === null) return;
-    const found = topics.get(id);
-    if (found) found.watchers += 1;
-    else {
-      topics.set(id, { topic, words, watchers: 1 });
-      subscribe(id);
-    }
-    return () => {
-      const mine = topics.get(id);
-      if (!mine) return;
-      mine.watchers -= 1;
-      if (mine.watchers > 0) return;
-      topics.delete(id);
-      unstream(id);
-      say({ type: "unsubscribe", id });
-    };
-  }, [id]);
+  useEffect(() => (id === null || words === null ? undefined : join(id, topic, words)), [id]);
+}
+
+/** Hear the value of a plug-in's topic, at once where it is known, and whenever it has changed. */
+export function listen(topic: string, words: Words, hear: (value: unknown) => void): () => void {
+  const id = idOf(topic, words);
+  const mine = listeners.get(id) ?? new Set();
+  listeners.set(id, mine);
+  mine.add(hear);
+  const leave = join(id, topic, words);
+  if (values.has(id)) tell(hear, values.get(id));
+  return () => {
+    mine.delete(hear);
+    if (mine.size === 0 && listeners.get(id) === mine) listeners.delete(id);
+    leave();
+  };
+}
+
+/** An error of one who hears is that one's own. */
+function tell(hear: (value: unknown) => void, told: unknown): void {
+  try {
+    hear(told);
+  } catch (error) {
+    reportError(error);
+  }
+}
+
+/** The value of a plug-in's topic, with numbers as a browser reads them. */
+function heardBy(id: string, text: string): boolean {
+  const mine = listeners.get(id);
+  if (!mine) return false;
+  const parts = (JSON.parse(text) as News).parts;
+  if (!parts || !("value" in parts)) return true;
+  values.set(id, parts.value);
+  for (const hear of [...mine]) tell(hear, parts.value);
+  return true;
 }
 
 /** A number that rises when there is news of this name. */
@@ -132,7 +174,8 @@ function connect(): void {
   greeting = false;
   made.onmessage = (event) => {
     heard = Date.now();
-    take(parse(String(event.data)) as News);
+    const text = String(event.data);
+    take(parse(text) as News, text);
   };
   made.onclose = (event) => {
     if (socket === made) lost(event.code);
@@ -145,11 +188,11 @@ export function renew(): void {
   socket?.close();
 }
 
-function take(news: News): void {
+function take(news: News, text: string): void {
   if (news.type === "hello") greeted();
   if (news.type !== "snapshot" && news.type !== "change") return;
   const topic = topics.get(news.id);
-  if (!topic || !client) return;
+  if (!topic || !client || heardBy(news.id, text)) return;
   if (document.hidden) {
     missed = true;
     return;
@@ -207,7 +250,8 @@ function stream(id: string): void {
   for (const type of ["snapshot", "change"])
     made.addEventListener(type, (event) => {
       heard = Date.now();
-      take({ ...(parse(String((event as MessageEvent).data)) as News), type, id });
+      const text = String((event as MessageEvent).data);
+      take({ ...(parse(text) as News), type, id }, text);
     });
   made.onerror = () => {
     if (streams.get(id) !== made) return;

@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import { withKey } from "../lib/filter";
 import { get, type Query } from "./client";
 import { begun, pace } from "./live";
-import type { JobCounts, JobPage, Me, Now } from "./types";
+import type { JobCounts, JobPage, Me, Now, PluginPages } from "./types";
 
 export const PAGE = 50; // jobs
 export const HOURS = "3"; // of the charts, until somebody asks for more
@@ -68,6 +68,13 @@ export function useLook<T>(
     placeholderData: options.keep === false ? undefined : keepPreviousData,
     refetchInterval: options.every ?? steady,
   });
+}
+
+const PAGES_EVERY = 300_000; // ms: plug-ins come with a new start of the server
+
+/** The pages of plug-ins that one may see. */
+export function usePluginPages() {
+  return useLook<PluginPages>("plugin-pages", {}, { every: PAGES_EVERY });
 }
 
 export function useMe() {

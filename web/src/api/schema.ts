@@ -964,6 +964,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/plugin-pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The console's pages of plug-ins */
+        get: operations["listPluginPages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1517,7 +1534,7 @@ export interface components {
         };
         /**
          * ChartPoint
-         * @description A part of the time. ``waiting`` and ``running``: how many did on average; in the last part how many do now.
+         * @description One step of a series. ``waiting`` and ``running`` are averages; in the last step they are the present numbers.
          */
         ChartPoint: {
             /**
@@ -1543,7 +1560,7 @@ export interface components {
         };
         /**
          * ChartSeries
-         * @description Submitted, waiting, running and ended jobs over time, in parts of ``step`` seconds.
+         * @description Submitted, waiting, running and ended jobs over time, in steps of ``step`` seconds.
          */
         ChartSeries: {
             /** Step */
@@ -1565,7 +1582,7 @@ export interface components {
         };
         /**
          * Clients
-         * @description How many follow here, and how many were dropped since the start because they read too slowly.
+         * @description How many clients follow here, and how many were closed since the start because they read too slowly.
          */
         Clients: {
             /** Clients */
@@ -1686,7 +1703,7 @@ export interface components {
         };
         /**
          * DurationSpread
-         * @description How long something took, in seconds: half were below ``p50``, 95 of 100 below ``p95``.
+         * @description Durations in seconds: the median ``p50`` and the 95th percentile ``p95``.
          */
         DurationSpread: {
             /** P50 */
@@ -2605,6 +2622,30 @@ export interface components {
             task: string;
             /** Rule */
             rule: string;
+        };
+        /**
+         * PageLine
+         * @description A page of a plug-in: its title in the language of the request, and the address of its module.
+         */
+        PageLine: {
+            /** Plugin */
+            plugin: string;
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Module */
+            module: string;
+            /** Strip */
+            strip: boolean;
+        };
+        /**
+         * PageList
+         * @description The pages that the caller may see, in the order in which they are declared.
+         */
+        PageList: {
+            /** Pages */
+            pages: components["schemas"]["PageLine"][];
         };
         /**
          * PauseRequest
@@ -3962,8 +4003,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It could not be kept. */
-        InsufficientStorage: {
+        /** @description Nobody waits for it any more, or the job that it names has ended and its details are removed. */
+        Gone: {
             headers: {
                 [name: string]: unknown;
             };
@@ -3971,8 +4012,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody waits for it any more, or the job that it names has ended and its details are removed. */
-        Gone: {
+        /** @description It could not be kept. */
+        InsufficientStorage: {
             headers: {
                 [name: string]: unknown;
             };
@@ -5815,6 +5856,8 @@ export interface operations {
                 job?: string | null;
                 /** @description Of the topic events. */
                 task?: string | null;
+                /** @description Of the topics of plug-ins. */
+                parameter?: string;
                 /** @description The last id that is known. */
                 after?: number | null;
             };
@@ -5860,6 +5903,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Clients"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listPluginPages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageList"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -67,6 +67,7 @@ export const en = {
   "problem.unreachable": "The server does not answer.",
   "problem.refused": "Not possible:",
   "problem.role": "Not yours to do:",
+  "plugin.broken": "the plug-in {plugin} cannot show this page: {why}",
   "problem.job": "job …{id}",
   "status.pending": "Pending",
   "status.running": "Running",

@@ -69,6 +69,7 @@ export const ru: Texts = {
   "problem.unreachable": "Сервер не отвечает.",
   "problem.refused": "Нельзя:",
   "problem.role": "Недостаточно прав:",
+  "plugin.broken": "расширение {plugin} не может показать эту страницу: {why}",
   "problem.job": "задание …{id}",
   "status.pending": "Ожидает",
   "status.running": "Выполняется",

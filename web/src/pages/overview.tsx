@@ -10,6 +10,7 @@ import { Card, Empty, Head, Icon, Note, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { later } from "../parts/later";
 import { NeedLine } from "../parts/need";
+import { PluginStrips } from "../parts/pluginstrips";
 import { ProblemNote } from "../parts/problem";
 import { StatusTag } from "../parts/status";
 import { Strip } from "../parts/strip";
@@ -56,6 +57,7 @@ export function Overview() {
       />
       {stats.error && <ProblemNote problem={stats.error} onRetry={() => void stats.refetch()} />}
       <Facts stats={stats.data} />
+      <PluginStrips />
       <div className="grid g-2-1 stretch">
         <Card title={t("needs.title")} sub={t("needs.order")}>
           {needs.isPending && <Waiting />}
