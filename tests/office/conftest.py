@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from trails import *  # noqa: F403 - fixtures
 from trails import _migrated_file, _shared_database  # noqa: F401
-from watched import Beating, Watched
+from watched import NOON, Beating, Watched
 
-from jobtrail.office.tables import office_metadata
+from jobtrail import JobTrail
+from jobtrail.office import Office
 from jobtrail.store import Store
+from jobtrail.testing import MovableClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture
-def office_url(url: str) -> Iterator[str]:
-    """A database with the tables of Office and no rows; they are dropped after the test."""
-    with closing(Store(url)) as store:
-        store.write(office_metadata.create_all)
-        yield url
-        store.write(office_metadata.drop_all)
+def office_url(url: str) -> str:
+    """A database with the tables of Office and no rows."""
+    with closing(JobTrail(url, plugins=[Office()])) as jobs:
+        jobs.migrate()
+    return url
+
+
+@pytest.fixture
+def make_office(office_url: str) -> Iterator[Callable[..., JobTrail]]:
+    """Makes applications with Office over the same database; options as for `Office`, or ``clock``."""
+    made: list[JobTrail] = []
+
+    def make(*, clock: Any = None, **options: Any) -> JobTrail:
+        made.append(JobTrail(office_url, plugins=[Office(**options)], clock=clock, poll_interval=0.1))
+        made[-1].office.beats._background = False
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.office.close()
+        one.close()
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    """A clock that is moved by hand, at noon."""
+    return MovableClock(NOON)
+
+
+@pytest.fixture
+def jobs(make_office: Callable[..., JobTrail], clock: MovableClock) -> JobTrail:
+    """An application with Office on the movable clock."""
+    return make_office(clock=clock)
 
 
 @pytest.fixture

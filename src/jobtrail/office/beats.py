@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import rules
-from .rules import OK, ModuleBeat, WatchedModule, due_times
+from .rules import ERROR, OK, ModuleBeat, StatusChange, WatchedModule, due_times
 from .samples import CollectedBeats, HourSums, add_to_hour, write_collected, write_samples
 from .store import ModuleStore, Registration
 
@@ -42,6 +42,7 @@ class BeatAnswer:
     status: str
     stored: bool
     ahead: float = 0.0
+    turned_to_error: bool = False
 
 
 class ModuleBeats:
@@ -98,8 +99,9 @@ class ModuleBeats:
                 self._collect(known, beat, moment, ahead)
             failed = self._failed
         if not collects:
-            module = self._write_now(name, beat, at)
-            return BeatAnswer(name, module.status.value, True, ahead)
+            done = self._write_now(name, beat, at)
+            turned = done.is_change and done.module.status is ERROR
+            return BeatAnswer(name, done.module.status.value, True, ahead, turned)
         self._start()
         if failed is not None:
             raise failed
@@ -111,18 +113,18 @@ class ModuleBeats:
             pending = self._pending[module.name] = CollectedBeats(module, 0, moment)
         pending.add(beat, moment, ahead)
 
-    def _write_now(self, name: str, beat: ModuleBeat, now: datetime) -> WatchedModule:
+    def _write_now(self, name: str, beat: ModuleBeat, now: datetime) -> StatusChange:
         hours: dict[datetime, HourSums] = {}
         add_to_hour(hours, rules.counted(beat.at, now)[0], beat.numbers)
 
-        def write(conn: Connection) -> WatchedModule:
-            module = self._modules.beat(conn, name, beat, now, lambda: self._register(name))
+        def write(conn: Connection) -> StatusChange:
+            done = self._modules.beat(conn, name, beat, now, lambda: self._register(name))
             write_samples(conn, self._store.dialect, [(name, hours)])
-            return module
+            return done
 
-        module = self._store.write(write, key=name)
-        self._remember([module])
-        return module
+        done = self._store.write(write, key=name)
+        self._remember([done.module])
+        return done
 
     def forget(self, names: list[str]) -> None:
         """No longer take it for granted that these are ok, so that their next beat is written at once."""
@@ -199,10 +201,10 @@ class ModuleBeats:
         now = self._store.now()
         name, beat = one.module.name, ModuleBeat(one.last_at, None, one.message, one.numbers)
         times = min(one.count, one.module.limits.recovery_beats)
-        module = self._modules.beat(conn, name, beat, now, lambda: self._register(name), beats=one.count - times + 1)
+        done = self._modules.beat(conn, name, beat, now, lambda: self._register(name), beats=one.count - times + 1)
         for _ in range(times - 1):
-            module = self._modules.beat(conn, name, beat, now, lambda: self._register(name))
-        return module
+            done = self._modules.beat(conn, name, beat, now, lambda: self._register(name))
+        return done.module
 
     # -- the thread ----------------------------------------------------------------------------------------
 

@@ -142,10 +142,10 @@ class ModuleStore:
 
     def beat(
         self, conn: Connection, name: str, beat: ModuleBeat, now: datetime, how: Callable[[], Registration], *, beats: int = 1
-    ) -> WatchedModule:
+    ) -> StatusChange:
         """Write one beat at once; a module that is not registered yet is registered as ``how`` says, if it does not raise.
 
-        ``beats`` is how many beats it counts as.
+        ``beats`` is how many beats it counts as. Returns the module as it is stored, and whether its status is another one.
         """
         module = self.find(conn, name, lock=True)
         if module is None:
@@ -161,7 +161,7 @@ class ModuleStore:
         if done.module.status is OK and not done.is_change and beat.status is None:
             more["version"] = module.version  # nothing but a beat: what others know of it still holds
         self.apply(conn, module, done, now, **more)
-        return replace(done.module, version=more.get("version", module.version + 1))
+        return replace(done, module=replace(done.module, version=more.get("version", module.version + 1)))
 
     # -- the clock ---------------------------------------------------------------------------------------
 

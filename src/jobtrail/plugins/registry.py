@@ -130,9 +130,10 @@ class Plugins(Mapping[str, MountedPlugin]):
         return tuple(self._broken)
 
     def middleware(self) -> list[Middleware]:
-        """The middleware of scope "application", which wraps all tasks."""
+        """The middleware of scope "application", which wraps all tasks, after one that says which application this is."""
         layers = [layer for one in self.values() for layer in one.plugin.layers]
-        return [layer.function for layer in layers if layer.scope == "application"]
+        found = [layer.function for layer in layers if layer.scope == "application"]
+        return [within(self._application), *found] if found else []
 
     def schedules(self) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
         """(plug-in, name of the task, rule, keywords) of each schedule."""

@@ -121,6 +121,8 @@ def _record(context: ApiContext, actor: str, target: str) -> None:
 
 def _answer(found: Any) -> Response:
     """As JSON, as far as it goes, and without secrets."""
+    if isinstance(found, BaseModel):
+        found = found.model_dump(mode="json", by_alias=True)  # as the description says
     text, note = encode_result(found)
     headers = {"X-Jobtrail-Note": note.encode("ascii", "backslashreplace").decode()} if note else None
     return JSONResponse(masked(loads(text)) if text else None, headers=headers)

@@ -32,6 +32,9 @@ never-reported =
     }
 limits-changed = пределы изменены
 paused = приостановлен
+resumed = возобновлён
+removed = удалён
+not-declared = настройки его больше не называют
 pause-ended = пауза закончилась
 not-observed = без наблюдения с { $since } до { $until }: тишина считается с конца этого времени
 clock-ahead =
@@ -41,3 +44,58 @@ clock-ahead =
         [many] секунд
        *[other] секунды
     } в будущем и считается как сейчас
+
+## Настройки
+
+too-short = { $name } — не меньше { $least }, а задано { $value }
+unknown-schedule = в Office нет расписания '{ $name }'; есть: { $known }
+unknown-limit = у модуля нет настройки '{ $name }'; есть: { $known }
+
+## Что сообщает модуль
+
+bad-name = { $name } — не имя модуля; до 100 букв, цифр и . : @ _ -, первая — буква или цифра
+not-in-settings = модуля '{ $name }' нет; есть: { $known }
+bad-status = status — одно из { $known }, а задано { $value }
+bad-message = сообщение модуля — текст не длиннее { $most } символов
+bad-time = время сигнала — datetime с часовым поясом, а задано { $value }
+bad-number = имя числа в сигнале — из букв, цифр, _ . -, значение конечно; { $name } — { $value }
+too-many-numbers = в одном сигнале может быть не больше { $most } чисел
+bad-number-option = число пишут так: --number rows=120; а здесь { $text }
+
+## Что меняют люди
+
+name-taken = модуль '{ $name }' уже есть
+bad-until = until — время в будущем с часовым поясом, например 2030-01-31T18:00+01:00; а задано { $value }
+two-ends = задайте либо minutes, либо until, но не оба
+bad-day = { $value } — не день; напишите 2030-01-31
+bad-sql = { $value } — не одно из { $known }
+
+## Командная строка
+
+none = модулей пока нет; первый сигнал регистрирует модуль: jobtrail beat NAME
+beat-stored = { $name }: { $status }; сигнал записан
+is-registered = { $name } под наблюдением
+is-paused = { $name } приостановлен
+is-resumed = { $name } снова под наблюдением; тишина считается с этого момента
+has-limits = пределы модуля { $name } изменены
+is-removed = { $name } удалён
+never = никогда
+shown-limits = предупреждение через { $warn } с, ошибка через { $error } с, возврат после { $beats } { $beats ->
+        [one] сигнала
+        [few] сигналов
+        [many] сигналов
+       *[other] сигнала
+    }
+shown-quiet = часы тишины: { $hours }
+shown-pause = приостановлен до { $until }; { $reason }
+column =
+    { $name ->
+        [module] модуль
+        [status] состояние
+        [age] последняя активность
+        [message] сообщение
+        [time] время
+        [change] смена
+        [reason] причина
+       *[other] { $name }
+    }

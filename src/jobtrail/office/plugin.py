@@ -1,0 +1,149 @@
+"""`Office(…)`: the plug-in, its tasks, schedules and loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from jobtrail.errors import InvalidOption
+from jobtrail.job.task import seconds_option
+from jobtrail.messages import Message
+from jobtrail.plugins.plugin import Plugin
+from jobtrail.plugins.running import application
+
+from . import activity, commands, routes
+from .service import OfficeService, OfficeSettings, check_module, registration
+from .store import Registration, nobody
+from .tables import office_metadata
+
+SCHEDULES = {
+    "office_cleanup_history": "0 3 * * *",
+    "office_check_heartbeat": "every 5 minutes",
+    "office_aggregate_metrics": "0 * * * *",
+}
+
+
+class Office(Plugin):
+    """Modules under watch: they report, and silence turns them to warning and to error.
+
+    Args:
+        warn_after: Seconds of silence after which a module is in warning.
+        error_after: Seconds of silence after which it is in error.
+        recovery_beats: Beats in a row that bring a module back to ok.
+        quiet_hours: Times in which silence is expected: ``"mon-fri 22:00-06:00 Europe/Berlin; sun 00:00-24:00"``.
+        modules: The modules, as names or as name to their own limits. Other modules are then refused. Default: a module is
+            registered by its first beat.
+        history_hours: How long history is kept, at least 3.
+        metrics_days: How long the figures of hours are kept.
+        blind_after: Seconds without a look after which nobody was watching, at least 10; silence then counts anew.
+        schedules: Other rules for the tasks by name, such as ``{"office_cleanup_history": "30 4 * * *"}``; None for no
+            schedule.
+        timezone: Time zone of the schedules; default: UTC.
+
+    Raises:
+        InvalidOption: If a value is not valid.
+
+    Example:
+        ```python
+        jobs = JobTrail(plugins=[Office(modules={"parser": {"warn_after": 60, "error_after": 180}, "sync": {}})])
+        jobs.office.beat("parser", rows=120)
+        ```
+    """
+
+    def __init__(
+        self, *, warn_after: float = 300.0, error_after: float = 900.0, recovery_beats: int = 1, quiet_hours: str = "",
+        modules: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None, history_hours: float = 24.0,
+        metrics_days: float = 90.0, blind_after: float = 30.0, schedules: Mapping[str, Any] | None = None,
+        timezone: str = "UTC",
+    ) -> None:  # fmt: skip
+        super().__init__("office", about="Modules under watch: who reports, who is silent, since when.")
+        given = {
+            "warn_after": warn_after, "error_after": error_after, "recovery_beats": recovery_beats, "quiet_hours": quiet_hours,
+        }  # fmt: skip
+        default = registration(Registration(), given)
+        settings = OfficeSettings(
+            default,
+            None if modules is None else _named(modules, default),
+            timedelta(hours=_at_least("history_hours", history_hours, 3)),
+            timedelta(days=_at_least("metrics_days", metrics_days, 1)),
+            _at_least("blind_after", blind_after, 10),
+        )
+        self.tables(office_metadata, "jobtrail.office.migrations", "0001")
+        self.service(partial(_service, settings))
+        self.middleware(scope="application", options=("module",))(activity.report_activity)
+        _declare_tasks(self, {**SCHEDULES, **_rules(schedules or {})}, timezone)
+        self.loop(every=1.0)(watch_modules)
+        routes.add_to(self)
+        commands.add_to(self)
+
+
+def _named(modules: Iterable[str] | Mapping[str, Mapping[str, Any]], default: Registration) -> dict[str, Registration]:
+    listed = dict(modules) if isinstance(modules, Mapping) else {name: {} for name in modules}
+    found = {}
+    for name, limits in listed.items():
+        how = registration(default, limits)
+        found[check_module(name)] = Registration(how.limits, how.quiet_hours, declared=True)
+    return found
+
+
+def _at_least(name: str, value: Any, least: float) -> float:
+    seconds = seconds_option(name, value)
+    if seconds is None or seconds < least:
+        raise InvalidOption(Message("office.too-short", name=name, least=least, value=repr(value)))
+    return seconds
+
+
+def _rules(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = sorted(set(given) - set(SCHEDULES))
+    if unknown:
+        raise InvalidOption(Message("office.unknown-schedule", name=unknown[0], known=list(SCHEDULES)))
+    return given
+
+
+def _service(settings: OfficeSettings, jobs: Any) -> OfficeService:
+    def failed(names: list[str]) -> None:
+        jobs.task_named("office_notify_errors").enqueue(modules=sorted(names))
+
+    return OfficeService(jobs.store, settings, jobs.make_ready, nobody, failed)
+
+
+def watch_modules(jobs: Any) -> None:
+    """Find the modules that are due."""
+    jobs.office.turn()
+
+
+def _declare_tasks(plugin: Plugin, rules: Mapping[str, Any], timezone: str) -> None:
+    declared = [
+        plugin.task(plain=True, kind="maintenance", retry=3)(one)
+        for one in (office_cleanup_history, office_check_heartbeat, office_aggregate_metrics, office_notify_errors)
+    ]
+    for task in declared:
+        if rules.get(task.name) is not None:
+            plugin.schedule(rules[task.name], tz=timezone)(task)
+
+
+def office_cleanup_history() -> dict[str, int]:
+    """Remove old history, after its figures are written."""
+    return {"deleted_rows": application().office.clean(wait=threading.Event().wait)}
+
+
+def office_check_heartbeat() -> dict[str, int]:
+    """Judge the modules that are due: the safety net of the loop."""
+    found = application().office.check()
+    counts: dict[str, int] = {}
+    for one in found:
+        counts[one.module.status.value] = counts.get(one.module.status.value, 0) + 1
+    return counts
+
+
+def office_aggregate_metrics() -> dict[str, int]:
+    """Write the figures of all full hours that have none."""
+    return {"hours": len(application().office.aggregate())}
+
+
+def office_notify_errors(modules: list[str]) -> dict[str, Any]:
+    """Have the administrators told now that modules turned to error."""
+    return {"modules": modules}
