@@ -86,6 +86,7 @@ class Notify(Plugin):
         self.loop(every=15.0, leader=False)(notify_watch)
         self.command("test")(test_channel)
         self.command("list")(print_channels)
+        self.live_topic("inbox")(routes.unread)
         routes.declare(self)
 
     def _notifier(self, jobs: Any) -> NotifierOfApplication:

@@ -63,11 +63,12 @@ class AppriseChannel:
         import apprise
 
         with _Listening() as said:
-            service = apprise.Apprise()
-            if not service.add(self.url):
+            # The service itself, because `Apprise.notify` sends in threads of its own, whose records nobody would hold back.
+            service = apprise.Apprise.instantiate(self.url)
+            if service is None:
                 raise SendingFailed(Message("notify.bad-apprise-url"), permanent=True)
             try:
-                taken = service.notify(body=message.body, title=message.title)
+                taken = service.notify(body=message.body, title=message.title, notify_type=apprise.NotifyType.WARNING)
             except Exception as error:
                 raise SendingFailed(scrub(f"{type(error).__name__}: {error}", self.secrets), uncertain=True) from None
         if not taken:
