@@ -198,6 +198,11 @@ MUTANTS = (
         ("tests/commands/test_removed_jobs.py",),
     ),
     Mutant(
+        "api: marked names are not looked for in texts", "api/auth/guard.py",
+        ", masking_names(self.context.queries.context.secret_names)", "",
+        ("tests/api/test_planted_secret.py",),
+    ),
+    Mutant(
         "job: the stem of a name is missing", "job/masking.py",
         '"dsn", "jwt", "kennwort",', '"dsn", "jwt",',
         ("tests/job/test_failure.py",),

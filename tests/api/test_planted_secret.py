@@ -1,4 +1,4 @@
-"""A secret in twelve forms and many places is found in no answer, page, log, table, metric, trace or export."""
+"""A secret in fifteen forms and many places is found in no answer, page, log, table, metric, trace or export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS = [
     f"password2={SECRET}", f"db_password_old: {SECRET}", f"passwort={SECRET}", f"auth={SECRET}", f"bearer {SECRET}",
     f"otp={SECRET}", f"pwd1={SECRET}", f"https://h.example/x?token={SECRET}", f"https://h.example/x?a=1&api_key={SECRET}",
     f"https://{SECRET}@h.example/x", f"ftp://ann:a/{SECRET}@h.example/x", f"dsn=postgresql://ann:{SECRET}@db/x",
-    f'{{"client_secret": "{SECRET}"}}',
+    f'{{"client_secret": "{SECRET}"}}', f"pin={SECRET}", f"kundennummer: {SECRET}",
 ]  # fmt: skip
 NAMES = ("password2", "db_password_old", "passwort", "auth", "bearer", "otp", "pwd1", "dsn", "apiKey", "pin", "kundennummer")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtrail.job.failure import Failure, describe, normalise
-from jobtrail.job.masking import STEMS, mask_text
+from jobtrail.job.masking import STEMS, mask_text, masked, masking_names
 
 
 def caught(function, *args):
@@ -332,6 +332,26 @@ def test_a_secret_of_letters_alone_is_masked_where_a_line_or_another_pair_ends_i
 )  # fmt: skip
 def test_prose_behind_the_name_of_a_secret_is_shown(text):
     assert mask_text(text) == text
+
+
+def test_names_that_an_application_marks_are_masked_in_texts_of_any_task_and_are_no_keys_of_it():
+    asked = []
+
+    def names():
+        asked.append(1)
+        return frozenset({"pin"})
+
+    with masking_names(names):
+        assert mask_text("no pair") == "no pair"
+        assert not asked, "most texts need no names"
+        assert mask_text("pin=1234 of ann") == "pin=*** of ann"
+        assert mask_text("pin: 1234, code=5", frozenset({"code"})) == "pin: ***, code=***"
+        assert masked({"pin": 1234, "note": "pin=1234"}) == {"pin": 1234, "note": "pin=***"}
+        with masking_names(frozenset):
+            assert mask_text("pin=1234") == "pin=1234"
+        assert mask_text("pin=1234") == "pin=***"
+    assert len(asked) == 1
+    assert mask_text("pin=1234") == "pin=1234"
 
 
 # Spelled out, so that a stem that is missing is missed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ except ImportError as missing:
     raise InvalidOption(Message("integrations.no-tracing")) from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from opentelemetry.trace import Span, Tracer
 
@@ -64,23 +65,42 @@ def install(service: Service, middleware: list[Middleware], provider: Any) -> Tr
     """
     if provider is not True and not hasattr(provider, "get_tracer"):
         raise InvalidOption(Message("integrations.bad-tracing", value=repr(provider)))
-    tracing = Tracing(None if provider is True else provider)
+    tracing = Tracing(None if provider is True else provider, _marked_by(service))
     middleware.insert(0, tracing.middleware)
     traced = TracedService(service.store, service.tasks, service.settings, tracing)
     traced.state, traced.schemas = service.state, service.schemas
     return traced
 
 
-class Tracing:
-    """Makes the spans of one application."""
+def _marked_by(service: Service) -> Callable[[str], frozenset[str]]:
+    def marked(task: str) -> frozenset[str]:
+        found, names = service.tasks.find(task), frozenset(service.settings.secret_names)
+        return names if found is None else names | found.secret
 
-    def __init__(self, provider: Any = None) -> None:
+    return marked
+
+
+def _no_marks(_task: str) -> frozenset[str]:
+    return frozenset()
+
+
+class Tracing:
+    """Makes the spans of one application.
+
+    Args:
+        provider: a TracerProvider; None for the global one.
+        marked: returns the names that are secret for a task, beside those that always are.
+    """
+
+    def __init__(self, provider: Any = None, marked: Callable[[str], frozenset[str]] = _no_marks) -> None:
+        self.marked = marked
         self.tracer: Tracer = trace.get_tracer(SYSTEM, our_version(), tracer_provider=provider)
 
     @contextlib.contextmanager
     def submission(self, task: str, **about: Any) -> Iterator[Span]:
         """The span of a submission; what is prepared inside carries it."""
-        attributes = _present({**_messaging("send"), "jobtrail.task": task, **about})
+        marked = self.marked(task)
+        attributes = _present({**_messaging("send"), "jobtrail.task": task, **about}, marked)
         with self.tracer.start_as_current_span(
             f"enqueue {task}", kind=SpanKind.PRODUCER, attributes=attributes, **_OWN_ERRORS
         ) as span:
@@ -88,17 +108,17 @@ class Tracing:
                 with _carrying(carried()):
                     yield span
             except Exception as error:
-                _tell_error(span, error)
+                _tell_error(span, error, marked)
                 raise
 
     async def middleware(self, run: Run, call_next: CallNext) -> Any:
         """The span of an attempt: it belongs to the trace of the submission, whatever is current here."""
-        options = options_of(run.claim)
+        options, marked = options_of(run.claim), self.marked(run.task.name)
         with self.tracer.start_as_current_span(
             f"run {run.task.name}",
             context=_read(options.get("trace")),
             kind=SpanKind.CONSUMER,
-            attributes=_attempt(run, options.get("slot")),
+            attributes=_present(_attempt(run, options.get("slot")), marked),
             links=_links(options.get("linked")),
             **_OWN_ERRORS,
         ) as span:
@@ -106,7 +126,7 @@ class Tracing:
             if run.remote is not None:
                 run.around_body = AroundBody(HOOK, here)
             if run.ctx is not None:
-                run.ctx._around_step = self.step
+                run.ctx._around_step = partial(self.step, run.task.name)
             error = None
             try:
                 with _carrying(here):
@@ -115,19 +135,20 @@ class Tracing:
                 error = raised
                 raise
             finally:
-                _tell_end(span, run, error)
+                _tell_end(span, run, error, marked)
 
     @contextlib.contextmanager
-    def step(self, name: str) -> Iterator[None]:
+    def step(self, task: str, name: str) -> Iterator[None]:
         """The span of a step that is really done; one that is found again makes none."""
-        name = mask_text(name)
+        marked = self.marked(task)
+        name = mask_text(name, marked)
         with self.tracer.start_as_current_span(
             f"step {name}", attributes={"jobtrail.step": name}, **_OWN_ERRORS
         ) as span:
             try:
                 yield
             except Exception as error:
-                _tell_error(span, error)
+                _tell_error(span, error, marked)
                 raise
 
 
@@ -157,52 +178,50 @@ def _about(task: Task, using: Using) -> dict[str, Any]:
 
 def _attempt(run: Run, slot: str | None) -> dict[str, Any]:
     claim = run.claim
-    return _present(
-        {
-            **_messaging("process"),
-            "messaging.destination.name": claim.queue,
-            "messaging.message.id": claim.id,
-            "jobtrail.task": claim.task,
-            "jobtrail.kind": run.task.kind,
-            "jobtrail.attempt": claim.attempt,
-            "jobtrail.run_no": claim.run_no,
-            "jobtrail.source": claim.source,
-            "jobtrail.period": claim.period,
-            "jobtrail.mode": claim.mode,
-            "jobtrail.slot": slot,
-        }
-    )
-
-
-def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: mask_text(value) if isinstance(value, str) else value
+        **_messaging("process"),
+        "messaging.destination.name": claim.queue,
+        "messaging.message.id": claim.id,
+        "jobtrail.task": claim.task,
+        "jobtrail.kind": run.task.kind,
+        "jobtrail.attempt": claim.attempt,
+        "jobtrail.run_no": claim.run_no,
+        "jobtrail.source": claim.source,
+        "jobtrail.period": claim.period,
+        "jobtrail.mode": claim.mode,
+        "jobtrail.slot": slot,
+    }
+
+
+def _present(attributes: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
+    return {
+        name: mask_text(value, marked) if isinstance(value, str) else value
         for name, value in attributes.items()
         if value is not None
     }
 
 
-def _tell_end(span: Span, run: Run, error: BaseException | None) -> None:
+def _tell_end(span: Span, run: Run, error: BaseException | None, marked: frozenset[str]) -> None:
     word, cause = outcome_word(run, error), run.stop.cause
     span.set_attribute("jobtrail.outcome", word)
     if word == "error" and error is not None:
-        _tell_error(span, error)
+        _tell_error(span, error, marked)
     if cause is not None:
         span.set_attribute("jobtrail.stop_cause", cause)
     if word == "stopped" and cause in {StopCause.TIMEOUT, StopCause.STALL}:
         span.set_status(StatusCode.ERROR, str(Message("job.stopped-by-limit", cause=cause)))
 
 
-def _tell_error(span: Span, error: BaseException) -> None:
+def _tell_error(span: Span, error: BaseException, marked: frozenset[str]) -> None:
     failure = failure_of(error, ERROR_LIMIT)
     told = {
         "exception.type": failure.type,
         "exception.message": failure.message,
         "exception.stacktrace": failure.traceback,
     }
-    span.add_event("exception", _present(told))
+    span.add_event("exception", _present(told, marked))
     span.set_attribute("error.type", failure.type)
-    span.set_status(StatusCode.ERROR, f"{failure.type}: {failure.message}"[:500])
+    span.set_status(StatusCode.ERROR, mask_text(f"{failure.type}: {failure.message}", marked)[:500])
 
 
 # -- how the context travels ---------------------------------------------------------------------------
@@ -242,7 +261,8 @@ def continued(carrier: Carried, bound: BoundTask, ctx: BaseContext | None) -> It
     """In a child process: spans made inside are children of the attempt's, which the worker has."""
     service = bound._submitter
     if ctx is not None:
-        ctx._around_step = (service.tracing if isinstance(service, TracedService) else Tracing()).step
+        tracing = service.tracing if isinstance(service, TracedService) else Tracing()
+        ctx._around_step = partial(tracing.step, bound.task.name)
     token = attach(_read(carrier))
     try:
         with _carrying(carrier):

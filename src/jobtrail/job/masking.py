@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 MASK = "•••"
 TEXT_MASK = "***"  # what `mask_text` writes
@@ -19,6 +24,8 @@ _NAME = re.compile(
     r"|(?<![a-z])(?:pass|auth|authentication|otp|totp|dsn|jwt)(?![a-z])"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Names that the application has marked; of use in texts that belong to no one task.
+_marked_names: ContextVar[Callable[[], frozenset[str]]] = ContextVar("jobtrail_marked_names", default=frozenset)
 _IN_QUERY = frozenset({"key", "sig", "signature"})  # names of secrets in the query of a URL only
 
 # The password of an address, which may have a slash in it where that is no port; up to the next address.
@@ -33,6 +40,20 @@ _PLAIN = re.compile(r"(?:(?i:bearer|basic|token)\s+)?\\*[\"']?[^\s,;&\"'<>(){}\[
 # ("password: swordfish user: ann") or the line ends behind the first, as in YAML.
 _PROSE = re.compile(r"(?!(?i:bearer|basic|token)\b)[^\W\d_]++[ \t]++(?![\w-]++[\"']?[ \t]{0,2}(?:=|:(?!//)))[^\W\d_]")
 _MASKED_PART = re.compile(r"(?::|//|=)\*\*\*(?:@|[&\s\"']|$)")
+
+
+@contextmanager
+def masking_names(find: Callable[[], frozenset[str]]) -> Iterator[None]:
+    """Mask what stands behind these names in every text within the block, in this thread or task.
+
+    Args:
+        find: returns the names; called at most once, when a text first needs them.
+    """
+    token = _marked_names.set(functools.cache(find))
+    try:
+        yield
+    finally:
+        _marked_names.reset(token)
 
 
 def is_secret(name: str, marked: frozenset[str] = frozenset()) -> bool:
@@ -53,7 +74,7 @@ def mask_text(text: str, marked: frozenset[str] = frozenset()) -> str:
         text = _LONG_USER.sub(f"://{TEXT_MASK}@", text)
     if " " in text:
         text = _SCHEME.sub(rf"\1\2{TEXT_MASK}", text)
-    return _mask_named(text, marked) if "=" in text or ":" in text else text
+    return _mask_named(text, marked | _marked_names.get()()) if "=" in text or ":" in text else text
 
 
 def _mask_named(text: str, marked: frozenset[str]) -> str:

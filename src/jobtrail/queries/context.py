@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.statement_timeout import time_limit
+from jobtrail.job.masking import masking_names
 from jobtrail.job.model import Status
 from jobtrail.store.queues import waiting_queues
 from jobtrail.store.search import search as job_search
@@ -80,14 +81,17 @@ class QueryContext:
         """What a filter is compared with: masked values for roles below admin; None for the stored ones."""
         if role in {None, "admin"}:
             return None
-        names = frozenset(self.service.settings.secret_names).union(*(task.secret for task in self.tasks.all()))
-        return MaskedView(self.marked, names)
+        return MaskedView(self.marked, self.secret_names())
+
+    def secret_names(self) -> frozenset[str]:
+        """The names that any task or the setting marks as secret; texts may hold them whatever task they are from."""
+        return frozenset(self.service.settings.secret_names).union(*(task.secret for task in self.tasks.all()))
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a connection for reading."""
         self.service.make_readable()
-        with self.service.store.read() as conn:
+        with self.service.store.read() as conn, masking_names(self.secret_names):
             yield conn
 
     @contextmanager

@@ -14,6 +14,7 @@ from jobtrail.api.bodies import PLAIN, BoundedRoute, bounded, check_length, limi
 from jobtrail.api.problems import MEDIA_TYPE, Problem
 from jobtrail.api.problems import of as problem_of
 from jobtrail.errors import InvalidOption, JobTrailError
+from jobtrail.job.masking import masking_names
 from jobtrail.messages import Message, from_accept_language, use_language
 
 from .access import CHALLENGE, ROLES, Access, Person, is_loopback
@@ -168,7 +169,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         self._place(scope)
-        with use_language(_language_of(scope)):
+        with use_language(_language_of(scope)), masking_names(self.context.queries.context.secret_names):
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
