@@ -12,6 +12,7 @@ from sqlalchemy import func, insert, select
 from watched import NOON
 
 from jobtrail import InvalidOption, JobTrail
+from jobtrail.notify import tables as notify_tables
 from jobtrail.office import Office
 from jobtrail.office.rules import UnknownModule
 from jobtrail.office.tables import metrics_hourly, office_metadata, status_history
@@ -287,3 +288,48 @@ def test_a_task_without_office_may_not_name_a_module(url):
     with pytest.raises(InvalidOption, match="module"):
         jobs.task(module="weather")(lambda: None)
     jobs.close()
+
+
+# -- telling -----------------------------------------------------------------------------------------------
+
+
+@both
+def test_an_error_and_its_end_are_told_to_the_administrators_once(jobs, clock):
+    jobs.office.beat("parser")
+    walk(jobs, clock, 900)
+    drain(jobs)
+    (job,) = jobs.find("task:office_notify_errors")
+    assert job.result()["events"] == 2
+    tell(jobs, clock)
+    (told,) = inbox(jobs)
+    assert "parser" in told.title
+    jobs.office.beat("parser")
+    tell(jobs, clock)
+    assert len(inbox(jobs)) == 2
+    tell(jobs, clock)
+    assert len(inbox(jobs)) == 2
+
+
+def tell(jobs, clock):
+    """A turn of the notifications when the time for grouping is over."""
+    jobs.notify.turn()
+    clock.move(minutes=10)
+    jobs.notify.turn()
+    drain(jobs)
+
+
+def inbox(jobs):
+    with jobs.store.read() as conn:
+        return conn.execute(select(notify_tables.inbox)).all()
+
+
+def test_the_live_topic_does_not_change_with_the_time_alone(jobs, clock):
+    jobs.office.beat("parser", rows=5)
+    jobs.office.beat("sync")
+    (topic,) = jobs.plugins["office"].plugin.topics.values()
+    assert topic.name == "modules"
+    before = topic.function(jobs, "")
+    assert [(one["module"], one["status"], one["numbers"]) for one in before] == [("parser", "ok", {"rows": 5}), ("sync", "ok", {})]
+    clock.move(seconds=10)
+    assert topic.function(jobs, "") == before
+    assert len(topic.function(jobs, "sync")) == 1

@@ -10,13 +10,15 @@ from typing import Any
 
 from jobtrail.errors import InvalidOption
 from jobtrail.job.task import seconds_option
-from jobtrail.messages import Message
+from jobtrail.messages import Message, tr
+from jobtrail.notify import announce
+from jobtrail.notify.plugin import Notify
 from jobtrail.plugins.plugin import Plugin
 from jobtrail.plugins.running import application
 
 from . import activity, commands, routes
 from .service import OfficeService, OfficeSettings, check_module, registration
-from .store import Registration, nobody
+from .store import Registration
 from .tables import office_metadata
 
 SCHEDULES = {
@@ -24,10 +26,11 @@ SCHEDULES = {
     "office_check_heartbeat": "every 5 minutes",
     "office_aggregate_metrics": "0 * * * *",
 }
+LIVE = {"module", "status", "since", "last_activity", "stale", "warn_at", "error_at", "message", "numbers", "paused_until", "beats"}
 
 
 class Office(Plugin):
-    """Modules under watch: they report, and silence turns them to warning and to error.
+    """Modules under watch: they report, and silence turns them to warning and to error. Brings `Notify` with it.
 
     Args:
         warn_after: Seconds of silence after which a module is in warning.
@@ -59,7 +62,7 @@ class Office(Plugin):
         metrics_days: float = 90.0, blind_after: float = 30.0, schedules: Mapping[str, Any] | None = None,
         timezone: str = "UTC",
     ) -> None:  # fmt: skip
-        super().__init__("office", about="Modules under watch: who reports, who is silent, since when.")
+        super().__init__("office", about=tr("office.about"), uses=[Notify()])
         given = {
             "warn_after": warn_after, "error_after": error_after, "recovery_beats": recovery_beats, "quiet_hours": quiet_hours,
         }  # fmt: skip
@@ -76,6 +79,7 @@ class Office(Plugin):
         self.middleware(scope="application", options=("module",))(activity.report_activity)
         _declare_tasks(self, {**SCHEDULES, **_rules(schedules or {})}, timezone)
         self.loop(every=1.0)(watch_modules)
+        self.live_topic("modules")(modules_topic)
         routes.add_to(self)
         commands.add_to(self)
 
@@ -107,12 +111,18 @@ def _service(settings: OfficeSettings, jobs: Any) -> OfficeService:
     def failed(names: list[str]) -> None:
         jobs.task_named("office_notify_errors").enqueue(modules=sorted(names))
 
-    return OfficeService(jobs.store, settings, jobs.make_ready, nobody, failed)
+    return OfficeService(jobs.store, settings, jobs.make_ready, announce, failed)
 
 
 def watch_modules(jobs: Any) -> None:
     """Find the modules that are due."""
     jobs.office.turn()
+
+
+def modules_topic(jobs: Any, module: str) -> Any:
+    """The modules as they change: without what changes with the time alone, and without bars."""
+    found = jobs.office.all(bars=False).modules
+    return [one.model_dump(mode="json", include=LIVE) for one in found if module in {"", one.module}]
 
 
 def _declare_tasks(plugin: Plugin, rules: Mapping[str, Any], timezone: str) -> None:
@@ -145,5 +155,7 @@ def office_aggregate_metrics() -> dict[str, int]:
 
 
 def office_notify_errors(modules: list[str]) -> dict[str, Any]:
-    """Have the administrators told now that modules turned to error."""
-    return {"modules": modules}
+    """Have the administrators told now that modules turned to error, which the loop of notifications would do too."""
+    jobs = application()
+    decided, submitted = jobs.notify.decide(jobs.store.now())
+    return {"modules": modules, "events": decided, "messages": submitted}

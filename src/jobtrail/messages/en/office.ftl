@@ -1,3 +1,5 @@
+about = Modules under watch: who reports, who is silent, since when.
+
 ## Limits and quiet hours
 
 bad-limit = { $name } must be a number of seconds from 1 to 31,622,400 (366 days); it is { $value }
