@@ -89,6 +89,22 @@ def test_quiet_hours_end_in_one_message(telling):
     assert world.inbox == ["2 events: 2 × module.error"]
 
 
+def test_names_that_a_task_marks_are_masked_in_messages(telling):
+    world = telling(rules=[AlertRule("loads", kinds="job.*", group=0)])
+
+    @world.jobs.task(secret={"pin"})
+    def load() -> None:
+        raise RuntimeError("the gate refused pin=hunter2")
+
+    load.enqueue()
+    drain(world.jobs)
+    world.turn(1)
+    world.turn(1)
+    (entry,) = world.rows(tables.inbox)
+    assert "hunter2" not in f"{entry.title} {entry.body}"
+    assert "pin=***" in entry.body
+
+
 def test_failed_jobs_are_told_by_filter_and_over_when_they_succeed(telling):
     world = telling(rules=[AlertRule("loads", kinds="job.*", where="task:load source:weather/*", group=0, text="{task} of {source}: {error}")])
     broken = [True]

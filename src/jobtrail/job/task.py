@@ -400,6 +400,10 @@ class Tasks:
         listed = (task for task in self._by_name.values() if task.name not in self._own)
         return sorted(set_of(listed), key=lambda task: task.name)
 
+    def secret_names(self) -> frozenset[str]:
+        """The names of arguments that any task marks as secret."""
+        return frozenset().union(*(task.secret for task in self.all()))
+
 
 def set_of(tasks: Iterable[Task]) -> list[Task]:
     """Each task once; tasks are not hashable by value."""

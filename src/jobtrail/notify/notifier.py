@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.commands.using import NOTHING
 from jobtrail.errors import InvalidOption, NotFound
+from jobtrail.job.masking import masking_names
 from jobtrail.job.model import new_id
 from jobtrail.messages import Message, render
 from jobtrail.queries.monitoring import conditions, trail_window
@@ -223,12 +224,16 @@ class Notifier:
         filters = {rule.where for rule in self.rules if rule.where}
         return {text: conditions.found_among(conn, text, ids, now) for text in filters} if ids else {}
 
+    def _secret_names(self) -> frozenset[str]:
+        return self.jobs.tasks.secret_names().union(self.jobs.service.settings.secret_names)
+
     def _submit(self, conn: Connection, one: DueDelivery) -> bool:
         """Write the words of a delivery and submit its job, in the transaction of the turn."""
         title, body = one.title, one.body
         if title is None or body is None:
             rule = self._by_name.get(one.rule) or AlertRule(one.rule, kinds="*")
-            text = texts.compose(rule, one.events, self.language, again=one.again)
+            with masking_names(self._secret_names):
+                text = texts.compose(rule, one.events, self.language, again=one.again)
             title, body = text.title, text.body
         service = self.jobs.service
         arguments = {"delivery": one.id, "channel": one.channel}

@@ -85,7 +85,7 @@ class QueryContext:
 
     def secret_names(self) -> frozenset[str]:
         """The names that any task or the setting marks as secret; texts may hold them whatever task they are from."""
-        return frozenset(self.service.settings.secret_names).union(*(task.secret for task in self.tasks.all()))
+        return self.tasks.secret_names().union(self.service.settings.secret_names)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
