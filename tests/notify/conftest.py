@@ -70,7 +70,17 @@ class Telling:
 
 
 @pytest.fixture
-def telling(make_jobs: Callable[..., JobTrail]) -> Iterator[Callable[..., Telling]]:
+def no_notify_tables(url: str) -> Iterator[None]:
+    """Remove the tables of notifications after the test, because a database of PostgreSQL is used by many."""
+    yield
+    if not url.startswith("sqlite"):
+        with closing(Store(url)) as store:
+            store.write(lambda conn: conn.exec_driver_sql("DROP TABLE IF EXISTS notify_schema") and None)
+            store.write(tables.metadata.drop_all)
+
+
+@pytest.fixture
+def telling(no_notify_tables: None, make_jobs: Callable[..., JobTrail]) -> Callable[..., Telling]:
     """Makes applications with notifications; arguments as for `Notify`."""
     made: list[JobTrail] = []
 
@@ -79,8 +89,4 @@ def telling(make_jobs: Callable[..., JobTrail]) -> Iterator[Callable[..., Tellin
         made.append(make_jobs(clock=clock, plugins=[Notify(**options), *plugins], config=config))
         return Telling(made[-1], clock)
 
-    yield make
-    for jobs in made[:1]:
-        if not jobs.store.database.is_sqlite:
-            jobs.store.write(lambda conn: conn.exec_driver_sql("DROP TABLE IF EXISTS notify_schema") and None)
-            jobs.store.write(tables.metadata.drop_all)
+    return make

@@ -236,3 +236,12 @@ def test_one_turn_to_three_real_channels(telling):
     finally:
         mails.close()
         hook.close()
+
+
+def test_a_job_for_the_inbox_that_somebody_cancels_is_made_anew(telling):
+    world = telling(rules=[AlertRule("modules", kinds="module.error", group=0)])
+    delivery(world)
+    for job in world.jobs.find("kind:notification"):
+        job.cancel()
+    world.turn(31)
+    assert world.inbox == ["module parser is in error"]

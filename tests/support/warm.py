@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 IMPORTED = (
-    "jobtrail", "jobtrail.app", "jobtrail.worker.worker", "jobtrail.testing", "jobtrail.cli.program", "jobtrail.cli.entry",
+    "jobtrail", "jobtrail.app", "jobtrail.worker.worker", "jobtrail.testing", "jobtrail.notify", "jobtrail.cli.program", "jobtrail.cli.entry",
     "jobtrail.database.migration", "sqlalchemy.dialects.sqlite", "rich.console", "typer", "pydantic", "jsonschema",
     "alembic.command", "psycopg",
 )  # fmt: skip

@@ -222,7 +222,12 @@ def _is_in_inbox(conn: Connection, row: Any) -> bool:
 
 
 def abandon(conn: Connection, sends: Sends, delivery: str, now: datetime) -> None:
-    """The job of a delivery has ended without sending it, such as one that somebody cancelled: another channel tells it."""
+    """The job of a delivery has ended without sending it, such as one that somebody cancelled: another channel tells it.
+
+    The inbox, which is the last resort, gets another job instead.
+    """
     row = _row(conn, delivery)
-    if row is not None and row.state == QUEUED:
+    if row is not None and row.state == QUEUED and row.channel == INBOX:
+        conn.execute(update(deliveries).where(_mine(delivery), deliveries.c.job_id == row.job_id).values(job_id=None))
+    elif row is not None and row.state == QUEUED:
         _hand_on(conn, sends, row, SendingFailed(Message("notify.job-ended", job=row.job_id)), now)

@@ -100,7 +100,7 @@ class Notifier:
         self.channels = dict(channels)
         self.language = language
         self._kept = kept
-        self._seen = _TurnMemory()
+        self._memory = _TurnMemory()
         self._by_name = {rule.name: rule for rule in self.rules}
         self._check()
 
@@ -132,13 +132,13 @@ class Notifier:
         self.jobs.make_ready()
         now = self.store.now()
         read = self.read_trail(now)
-        if self._seen.looked_at is None or now - self._seen.looked_at >= CONDITIONS_EVERY:
-            self._seen.looked_at = now
+        if self._memory.looked_at is None or now - self._memory.looked_at >= CONDITIONS_EVERY:
+            self._memory.looked_at = now
             read += self.read_conditions(now)
             self._abandon(now)
             self._remind(now)
         decided, submitted = self.decide(now)
-        if self._seen.cleaned_at is None or now - self._seen.cleaned_at >= CLEAN_EVERY:
+        if self._memory.cleaned_at is None or now - self._memory.cleaned_at >= CLEAN_EVERY:
             self._clean(now)
         return NotifyTurn(read, decided, submitted)
 
@@ -159,11 +159,11 @@ class Notifier:
                     beginning = trail_window.begin(conn, now)
                     break
                 position = TrailPosition.from_json(row.detail)
-                lines, following = trail_window.read(conn, position, now, seen=self._seen.lines)
+                lines, following = trail_window.read(conn, position, now, seen=self._memory.lines)
                 found = sources.from_trail(conn, lines, self._wanted)
             if lines or not _is_settled(position, following):
                 self.store.write(partial(self._keep_trail, found=found, position=following, now=now))
-            self._seen.lines = {number for number in (*self._seen.lines, *(line.id for line in lines)) if number > following.floor}
+            self._memory.lines = {number for number in (*self._memory.lines, *(line.id for line in lines)) if number > following.floor}
             read += len(found)
             if len(lines) < trail_window.AT_ONCE:
                 return read
@@ -264,9 +264,9 @@ class Notifier:
                 self.store.write(partial(deliver.abandon, sends=self, delivery=delivery, now=now))
 
     def _clean(self, now: datetime) -> None:
-        self._seen.cleaned_at = now
+        self._memory.cleaned_at = now
         if self.store.write(lambda conn: store.remove_old(conn, now - self._kept)) >= store.AT_ONCE:
-            self._seen.cleaned_at = None  # there is more
+            self._memory.cleaned_at = None  # there is more
 
     # -- sending -------------------------------------------------------------------------------------
 
