@@ -85,12 +85,14 @@ def test_every_part_that_is_there_has_joined(app):
     import pkgutil
 
     from jobtrail import api
+    from jobtrail.api import live, routes
 
-    makers = {
-        one.name for one in pkgutil.iter_modules(api.__path__)
-        if hasattr(importlib.import_module(f"jobtrail.api.{one.name}"), "make")
-    }  # fmt: skip
-    assert makers <= set(PARTS)
+    modules = [
+        importlib.import_module(f"{package.__name__}.{one.name}")
+        for package in (api, live, routes) for one in pkgutil.iter_modules(package.__path__)
+    ]  # fmt: skip
+    makers = {one.__name__ for one in modules if hasattr(one, "make")}
+    assert makers == {part.__name__ for part in PARTS}
 
 
 # -- the description -----------------------------------------------------------------------------------

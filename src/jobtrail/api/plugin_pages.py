@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
@@ -35,11 +36,11 @@ HOME = "plugin-pages"
 class PageLine(Model):
     """A page of a plug-in: its title in the language of the request, and the address of its module."""
 
-    plugin: str
-    name: str
-    title: str
-    module: str
-    strip: bool
+    plugin: str = Field(examples=["office"])
+    name: str = Field(examples=["modules"])
+    title: str = Field(examples=["Modules"])
+    module: str = Field(examples=["plugin-pages/office/page.js"], description="Relative to the console.")
+    strip: bool = Field(description="It has something for the overview page.")
 
 
 class PageList(Model):

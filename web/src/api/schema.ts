@@ -2634,9 +2634,15 @@ export interface components {
             name: string;
             /** Title */
             title: string;
-            /** Module */
+            /**
+             * Module
+             * @description Relative to the console.
+             */
             module: string;
-            /** Strip */
+            /**
+             * Strip
+             * @description It has something for the overview page.
+             */
             strip: boolean;
         };
         /**
