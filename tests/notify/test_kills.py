@@ -62,12 +62,13 @@ class Killing:
             self.run(0)
             with self.jobs.store.read() as conn:
                 states = set(conn.execute(select(tables.deliveries.c.state)).scalars())
-                waiting = conn.execute(select(tables.events.c.id).where(tables.events.c.processed_at.is_(None))).first()
-            if states <= {"sent"} and waiting is None:
+                decided = select(tables.events.c.subject).where(tables.events.c.processed_at.is_not(None))
+                known = set(conn.execute(decided).scalars())
+            if states <= {"sent"} and known == self.wanted:
                 return
             later = self.jobs.store.now() + timedelta(seconds=40)
             self.jobs.notify._abandon(later)
-        pytest.fail(f"deliveries are {states}")
+        pytest.fail(f"deliveries are {states}, not decided is {self.wanted - known}")
 
     def rows(self, table):
         with self.jobs.store.read() as conn:
