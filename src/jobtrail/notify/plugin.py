@@ -17,7 +17,7 @@ from jobtrail.plugins.running import application
 from jobtrail.recovery.spool import folder_of
 from jobtrail.runtime.context import Context
 
-from . import routes, tables, watchdog
+from . import console, routes, tables, watchdog
 from .channels.base import NotifyChannel, SendingFailed, channel_name
 from .channels.function import FunctionChannel
 from .notifier import KEPT, Notifier
@@ -88,6 +88,7 @@ class Notify(Plugin):
         self.command("list")(print_channels)
         self.live_topic("inbox")(routes.unread)
         routes.declare(self)
+        console.add_to(self)
 
     def _notifier(self, jobs: Any) -> NotifierOfApplication:
         """Make the service: what the program says, with jobtrail.toml over it."""

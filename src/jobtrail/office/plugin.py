@@ -16,7 +16,7 @@ from jobtrail.notify.plugin import Notify
 from jobtrail.plugins.plugin import Plugin
 from jobtrail.plugins.running import application
 
-from . import activity, commands, routes
+from . import activity, commands, console, routes
 from .service import OfficeService, OfficeSettings, check_module, registration
 from .store import Registration
 from .tables import office_metadata
@@ -82,6 +82,7 @@ class Office(Plugin):
         self.live_topic("modules")(modules_topic)
         routes.add_to(self)
         commands.add_to(self)
+        console.add_to(self)
 
 
 def _named(modules: Iterable[str] | Mapping[str, Mapping[str, Any]], default: Registration) -> dict[str, Registration]:
