@@ -92,6 +92,7 @@ def test_a_database_of_the_first_schema_is_upgraded_with_its_keys(jobs, clock, w
     work.using(idempotency_key="k").enqueue()
     with jobs.store.database.engine.connect() as conn:
         conn.exec_driver_sql("DROP TABLE jobtrail_sessions")
+        conn.exec_driver_sql("ALTER TABLE jobtrail_tokens DROP COLUMN bound_to")
         conn.exec_driver_sql("ALTER TABLE jobtrail_units DROP COLUMN removed")
         conn.exec_driver_sql("DROP INDEX ix_jobtrail_idempotency_keys_job_id")
         conn.exec_driver_sql("ALTER TABLE jobtrail_idempotency_keys DROP COLUMN removed")
@@ -201,6 +202,7 @@ def test_units_of_jobs_that_were_removed_before_the_upgrade_know_when_they_were_
     kept = work.using(source="t", period="2013-02").enqueue()
     drain(jobs)
     with jobs.store.database.engine.connect() as conn:
+        conn.exec_driver_sql("ALTER TABLE jobtrail_tokens DROP COLUMN bound_to")
         conn.exec_driver_sql("ALTER TABLE jobtrail_units DROP COLUMN removed")
         conn.exec_driver_sql(f"UPDATE {migration.VERSION_TABLE} SET version_num = '0003'")
         conn.commit()
