@@ -245,3 +245,11 @@ def test_a_job_for_the_inbox_that_somebody_cancels_is_made_anew(telling):
         job.cancel()
     world.turn(31)
     assert world.inbox == ["module parser is in error"]
+
+
+def test_names_that_a_task_marks_are_masked_in_what_a_webhook_gets(telling):
+    line = Line()
+    world = telling(rules=[RULE], channels={"ops": line})
+    world.jobs.task(name="load", secret={"pin"})(lambda pin="": None)
+    tell(world, delivery(world, message="refused pin=hunter2", pin="hunter2"))
+    assert "hunter2" not in repr(line.taken)

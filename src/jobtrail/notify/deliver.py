@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import and_, insert, select, update
 
 from jobtrail.errors import PermanentError, RetryableError
+from jobtrail.job.masking import masked, masking_names
 from jobtrail.job.model import new_id
 from jobtrail.messages import Message, render, stored
 
 from .channels import states
 from .channels.base import NotifyChannel, OutgoingMessage, SendingFailed, scrub
-from .rules import INBOX
+from .rules import INBOX, Occurrence
 from .store import FAILED, QUEUED, REPLACED, SENT, events_of, insert_unless_there
 from .tables import deliveries, delivery_events, inbox
 
@@ -34,6 +36,9 @@ class Sends(Protocol):
     @property
     def language(self) -> str:
         """Language of the messages."""
+
+    def secret_names(self) -> frozenset[str]:
+        """The names that are marked as secret."""
 
     def channel(self, name: str) -> NotifyChannel | None:
         """A channel by its name; None where there is none."""
@@ -88,7 +93,8 @@ def _send(sends: Sends, row: Any, channel: NotifyChannel, *, last_try: bool) -> 
     if twice is None:
         return Delivered(SENT)
     with store.read() as conn:
-        message = _message(conn, row, twice, sends.language)
+        told = events_of(conn, row.id)
+    message = _message(row, told, twice, sends)
     failed = attempt(channel, message)
     if failed is None:
         store.write(lambda conn: _sent(conn, row, store.now()))
@@ -120,20 +126,17 @@ def _mine(delivery: str) -> Any:
     return and_(deliveries.c.id == delivery, deliveries.c.state == QUEUED)
 
 
-def _message(conn: Connection, row: Any, twice: bool, language: str) -> OutgoingMessage:
+def _message(row: Any, events: Sequence[Occurrence], twice: bool, sends: Sends) -> OutgoingMessage:
+    names = sends.secret_names()
+    with masking_names(lambda: names):
+        facts = [masked(dict(one.facts), names) for one in events]
     told = tuple(
-        {
-            "kind": one.kind,
-            "subject": one.subject,
-            "resolved": one.ends,
-            "at": one.at.isoformat(),
-            "facts": dict(one.facts),
-        }
-        for one in events_of(conn, row.id)
+        {"kind": one.kind, "subject": one.subject, "resolved": one.ends, "at": one.at.isoformat(), "facts": shown}
+        for one, shown in zip(events, facts, strict=True)
     )
     body = row.body or ""
     if twice:
-        body = f"{body}\n\n{render(Message('notify.perhaps-twice'), language)}"
+        body = f"{body}\n\n{render(Message('notify.perhaps-twice'), sends.language)}"
     return OutgoingMessage(row.id, row.title or "", body, row.rule, row.due_at, told, twice)
 
 

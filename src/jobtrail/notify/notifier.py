@@ -135,6 +135,7 @@ class Notifier:
         if self._memory.looked_at is None or now - self._memory.looked_at >= CONDITIONS_EVERY:
             self._memory.looked_at = now
             read += self.read_conditions(now)
+            self.store.write(lambda conn: store.hold_turn(conn, now))  # the ping goes out only while turns are noted
             self._abandon(now)
             self._remind(now)
         decided, submitted = self.decide(now)
@@ -224,7 +225,8 @@ class Notifier:
         filters = {rule.where for rule in self.rules if rule.where}
         return {text: conditions.found_among(conn, text, ids, now) for text in filters} if ids else {}
 
-    def _secret_names(self) -> frozenset[str]:
+    def secret_names(self) -> frozenset[str]:
+        """The names that tasks and settings mark as secret, beside those that always are."""
         return self.jobs.tasks.secret_names().union(self.jobs.service.settings.secret_names)
 
     def _submit(self, conn: Connection, one: DueDelivery) -> bool:
@@ -232,7 +234,7 @@ class Notifier:
         title, body = one.title, one.body
         if title is None or body is None:
             rule = self._by_name.get(one.rule) or AlertRule(one.rule, kinds="*")
-            with masking_names(self._secret_names):
+            with masking_names(self.secret_names):
                 text = texts.compose(rule, one.events, self.language, again=one.again)
             title, body = text.title, text.body
         service = self.jobs.service

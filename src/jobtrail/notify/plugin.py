@@ -71,6 +71,12 @@ class Notify(Plugin):
         for one in given:
             if not isinstance(one, AlertRule):
                 raise InvalidOption(Message("notify.not-a-rule", value=f"{one!r:.100}"))
+        names = [one.name for one in given]
+        if len(set(names)) < len(names):
+            raise InvalidOption(Message("notify.two-rules", names=names))
+        for name, channel in (channels or {}).items():
+            if not callable(getattr(channel, "send", None)):
+                raise InvalidOption(Message("notify.not-a-channel", channel=repr(name), type=type(channel).__name__))
         self._own = NotifySettings(
             tuple(given),
             {channel_name(name): channel for name, channel in (channels or {}).items()},

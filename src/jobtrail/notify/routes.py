@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
 from jobtrail.errors import IllegalMove
 from jobtrail.messages import Message, render
@@ -121,11 +122,11 @@ def rule_views(notifier: Notifier) -> list[AlertRuleView]:
     ]  # fmt: skip
 
 
-def read_inbox(jobs: Notified, unread: bool = False, before: str | None = None, limit: int = 100) -> InboxPage:
+def read_inbox(jobs: Notified, unread: bool = False, before: UUID | None = None, limit: int = 100) -> InboxPage:
     """The inbox, newest first: older than the entry ``before``, or only what nobody has read."""
     jobs.notify.jobs.make_ready()
     with jobs.notify.store.read() as conn:
-        return inbox.page(conn, unread=unread, before=before, limit=limit)
+        return inbox.page(conn, unread=unread, before=None if before is None else str(before), limit=limit)
 
 
 def read_all(jobs: Notified, identity: Reader) -> ReadAnswer:
@@ -133,9 +134,9 @@ def read_all(jobs: Notified, identity: Reader) -> ReadAnswer:
     return _mark(jobs, None, identity)
 
 
-def read_one(jobs: Notified, id: str, identity: Reader) -> ReadAnswer:  # noqa: A002 - the name of the address
+def read_one(jobs: Notified, id: UUID, identity: Reader) -> ReadAnswer:  # noqa: A002 - the name of the address
     """Mark a message as read."""
-    return _mark(jobs, id, identity)
+    return _mark(jobs, str(id), identity)
 
 
 def _mark(jobs: Notified, one: str | None, identity: Reader) -> ReadAnswer:

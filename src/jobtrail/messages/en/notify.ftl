@@ -94,3 +94,4 @@ incomplete-channel = { $place } lacks a key; the keys are: { $known }
 at-place = { $place }: { $error }
 no-variable = { $place } names the variable { $name } of the environment, which is not set
 channel-line = { $channel } ({ $kind }, { $target }): { $state }
+not-a-channel = the channel { $channel } is an object with send(message), such as Mail or Webhook; it is { $type }

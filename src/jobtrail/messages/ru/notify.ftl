@@ -98,3 +98,4 @@ incomplete-channel = { $place }: не хватает ключа; ключи: { $
 at-place = { $place }: { $error }
 no-variable = { $place } называет переменную окружения { $name }, а она не задана
 channel-line = { $channel } ({ $kind }, { $target }): { $state }
+not-a-channel = канал { $channel }: объект с методом send(message), например Mail или Webhook; получено { $type }
