@@ -2085,6 +2085,11 @@ export interface components {
              */
             error: string | null;
             progress?: components["schemas"]["JobProgress"] | null;
+            /**
+             * Waiting
+             * @description Why a pending job does not run: the code of `JobDetail.why_waiting`.
+             */
+            waiting?: string | null;
             /** Arguments */
             arguments: unknown;
             /** Labels */
@@ -2136,6 +2141,8 @@ export interface components {
              * @description Does this server know the task?
              */
             task_known: boolean;
+            /** @description Why it does not run, where it is pending. */
+            why_waiting: components["schemas"]["WaitingReason"] | null;
             unit_of: components["schemas"]["UnitTruth"] | null;
             /** Timeline */
             timeline: components["schemas"]["TimelineLine"][];
@@ -2313,6 +2320,11 @@ export interface components {
              */
             error: string | null;
             progress?: components["schemas"]["JobProgress"] | null;
+            /**
+             * Waiting
+             * @description Why a pending job does not run: the code of `JobDetail.why_waiting`.
+             */
+            waiting?: string | null;
         };
         /**
          * JobPage
@@ -3791,6 +3803,34 @@ export interface components {
             size: number;
             /** Sha256 */
             sha256: string;
+        };
+        /**
+         * WaitingReason
+         * @description Why a pending job does not run, and what helps.
+         */
+        WaitingReason: {
+            /**
+             * Code
+             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy or next.
+             */
+            code: string;
+            /** Words */
+            words: string;
+            /**
+             * Until
+             * @description When it is due, where that is known.
+             */
+            until: string | null;
+            /**
+             * Job
+             * @description The job that has to end first.
+             */
+            job: string | null;
+            /**
+             * Helps
+             * @description What helps: run_now, resume_queue or start_worker; null where waiting does.
+             */
+            helps: string | null;
         };
         /**
          * WithReason

@@ -118,11 +118,27 @@ function Running({ job, now }: { job: JobLine; now: number }) {
   );
 }
 
+/* What a list says of a job that is due, by the reason the server gives. */
+function waitingWord(code: string | null | undefined) {
+  switch (code) {
+    case "paused":
+      return "waiting.paused";
+    case "no-worker":
+      return "waiting.noworker";
+    case "alone":
+      return "waiting.alone";
+    case "busy":
+      return "waiting.busy";
+    default:
+      return "told.due";
+  }
+}
+
 function Pending({ job, now }: { job: JobLine; now: number }) {
   const { t, span, error } = useSpeech();
   const wait = job.run_at ? (new Date(job.run_at).getTime() - now) / 1000 : null;
   const again = job.attempt > 0 || job.retry_reason;
-  let text = t("told.due");
+  let text = t(waitingWord(job.waiting));
   if (job.run_at === null) text = t("told.behind");
   else if (wait !== null && wait > 0.5)
     text =

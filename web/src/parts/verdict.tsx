@@ -161,5 +161,6 @@ function Waits({ job, now }: { job: JobWhole; now: number }) {
         {error(job.retry_reason ?? job.error ?? "")}
       </>
     );
-  return <b>{t("verdict.due", { queue: job.queue })}</b>;
+  const why = job.why_waiting?.words ?? t("told.due");
+  return <b>{`${why.charAt(0).toUpperCase()}${why.slice(1)}.`}</b>;
 }

@@ -15,6 +15,7 @@ from jobtrail.errors import InvalidOption, NotFound, by_path
 from jobtrail.messages import Message
 from jobtrail.queries.base import Model, masked_text
 from jobtrail.queries.jobs.job_list import job_line
+from jobtrail.queries.jobs.waiting import waiting_codes
 from jobtrail.store import events, runs
 from jobtrail.store.search import search
 from jobtrail.store.search.grammar import parse
@@ -127,8 +128,12 @@ class JobsLook:
             page = search.find(conn, self.filter, now=store.now(), limit=self.limit, view=self._view)
             ids = [row.id for row in page.rows if row.status.value in _REPORTING]
             reported: dict[str, Any] = runs.progress_of(conn, ids) if ids else {}
+            waits = waiting_codes(conn, self.context.queries.context, page.rows, store.now())
         marked = self.context.marked
-        parts = {row.id: _text(job_line(row, reported.get(row.id), marked(row.task))) for row in page.rows}
+        parts = {
+            row.id: _text(job_line(row, reported.get(row.id), marked(row.task), waiting=waits.get(row.id)))
+            for row in page.rows
+        }
         order = list(parts)
         parts["page"] = json.dumps({"next": page.next, "note": page.note, "searched": page.searched})
         return Found(parts, order)
@@ -161,9 +166,10 @@ class JobLook:
                 raise NotFound(Message("commands.no-job", job=self.job))
             reported = runs.progress_of(conn, [self.job]).get(self.job)
             newest = events.newest_of_job(conn, self.job)
+            waits = waiting_codes(conn, self.context.queries.context, [row], self.context.store.now())
             self._read_log(conn)
-        line = job_line(row, reported, self.context.marked(row.task))
-        version = [row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
+        line = job_line(row, reported, self.context.marked(row.task), waiting=waits.get(row.id))
+        version = [line.waiting, row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
         parts = {"job": _text(line), "version": json.dumps(json.dumps(version))}
         return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})
 

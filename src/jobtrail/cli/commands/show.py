@@ -173,6 +173,8 @@ def _times(job: JobDetail, now: datetime) -> list[tuple[str, Any]]:
         facts.append(("took" if job.finished_at else "runs_for", span((job.finished_at or now) - job.started_at)))
     if job.body_running:
         facts.append(("beware", tr("cli.end-was-forced")))
+    if job.why_waiting is not None:
+        facts.append(("why_waiting", job.why_waiting.words))
     if job.waits_for:
         facts.append(("waits_for", job.waits_for))
     return facts

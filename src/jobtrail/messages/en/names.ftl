@@ -137,6 +137,7 @@ field =
         [submitted_by] submitted by
         [declared_by] declared by
         [runs_for] runs for
+        [why_waiting] why it waits
         [waits_for] waits for
         [last_job] last job
         [sha_256] SHA-256

@@ -25,3 +25,21 @@ rerun-failed-items =
          [one] the one failed item
         *[other] the { $failed-grouped } failed items
     } and those that were never reached; { $ok-grouped } finished ones stay; this job stays as it is
+waiting-behind = waits for another job to end
+waiting-later = waits for its time, { $at }
+waiting-retry = attempt { $attempt } starts at { $at }
+waiting-unknown-task =
+    no worker that took it knows the task { $task } ({ $times ->
+        [one] one try
+       *[other] { $times-grouped } tries
+    }); the next try is at { $at }
+waiting-paused = is due; the queue { $queue } was paused by { $actor } at { $since }
+waiting-no-worker = is due; no living worker takes jobs from the queue { $queue }
+waiting-alone = is due; its worker died while it ran, so it runs alone in the next worker that looks for it
+waiting-beside-none = is due; its worker died while it ran, so it runs alone and waits for another such job to end
+waiting-busy =
+    is due; { $slots ->
+        [one] the one slot
+       *[other] all { $slots-grouped } slots
+    } for the queue { $queue } are taken, the oldest run began at { $oldest }
+waiting-next = is due; a worker takes it from the queue { $queue } in a moment

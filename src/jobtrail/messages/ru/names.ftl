@@ -288,6 +288,7 @@ field =
         [submitted_by] подало
         [runs_for] длится
         [beware] внимание
+        [why_waiting] почему ждёт
         [waits_for] ждёт
         [declared_by] откуда
         [runs] запусков

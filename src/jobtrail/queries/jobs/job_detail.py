@@ -12,6 +12,7 @@ from sqlalchemy import select
 from jobtrail.database.tables import submitters
 from jobtrail.job.failure import Failure
 from jobtrail.job.masking import masked
+from jobtrail.job.model import Status
 from jobtrail.queries import questions as question_queries
 from jobtrail.queries.base import MaskedJson, MaskedText, Model, marks_of, masked_file_name, parsed
 from jobtrail.queries.questions import QuestionDetail
@@ -22,6 +23,7 @@ from .actions import Action
 from .job_list import ItemCounts, JobLine, progress
 from .lineage import Lineage
 from .trail import Attempt, TimelineLine
+from .waiting import WaitingReason, read_facts, waiting_reason
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -147,6 +149,7 @@ class JobDetail(JobColumns, Lineage):
     """A job with everything that its page shows. Secrets are masked."""
 
     task_known: bool = Field(description="Does this server know the task?")
+    why_waiting: WaitingReason | None = Field(description="Why it does not run, where it is pending.")
     unit_of: UnitTruth | None
     timeline: list[TimelineLine]
     attempts: list[Attempt]
@@ -176,18 +179,22 @@ def read_detail(conn: Connection, context: QueryContext, job_id: str, *, role: s
     columns = JobColumns.model_validate(row, context={"marked": marked})
     columns.items = ItemCounts(ok=counts.ok, failed=counts.failed, skipped=counts.skipped)
     columns.progress = progress(runs.progress_of(conn, [row.id]).get(row.id), marked)
+    now = context.now()
+    waiting = waiting_reason(row, read_facts(conn, context), now) if row.status is Status.PENDING else None
+    columns.waiting = waiting.code if waiting is not None else None
     # The parts are valid and masked already.
     return JobDetail.model_construct(
         **dict(columns),
         **dict(lineage.lineage(conn, row)),
         task_known=known,
+        why_waiting=waiting,
         unit_of=_unit(conn, row.unit),
         timeline=trail.timeline(row, found),
         attempts=trail.attempts(row, found),
         steps=[_step(one) for one in runs.steps_of(conn, row.ledger)],
         questions=[question_queries.detail(one, row, marked) for one in questions.of_job(conn, row.id)],
         submitted_by=_submitter(conn, row.submitter),
-        actions=actions.actions(conn, row, counts, context.now(), known=known, role=role),
+        actions=actions.actions(conn, row, counts, now, known=known, role=role),
     )
 
 

@@ -11,6 +11,8 @@ from jobtrail.queries.base import ID, NO_MARKS, CappedCount, ErrorLine, FileName
 from jobtrail.store import runs
 from jobtrail.store.search import search
 
+from .waiting import waiting_codes
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
@@ -70,6 +72,7 @@ class JobLine(Model):
     fingerprint: str | None
     error: ErrorLine = Field(description="Type and beginning of the message.")
     progress: JobProgress | None = None
+    waiting: str | None = Field(None, description="Why a pending job does not run: the code of `JobDetail.why_waiting`.")
 
 
 class JobPage(Model):
@@ -126,8 +129,9 @@ def read_page(
     page = search.find(conn, text, now=now, limit=limit, before=before, view=context.view(role))
     active = [row.id for row in page.rows if row.status.value in _REPORTS]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
+    waits = waiting_codes(conn, context, page.rows, now)
     return JobPage(
-        jobs=[job_line(row, reported.get(row.id), context.marked(row.task)) for row in page.rows],
+        jobs=[job_line(row, reported.get(row.id), context.marked(row.task), waiting=waits.get(row.id)) for row in page.rows],
         next=page.next,
         count=read_count(conn, context, text, role=role) if count else None,
         searched=page.searched,
@@ -168,7 +172,11 @@ def _counts(conn: Connection, context: QueryContext, text: str, view: MaskedView
 
 
 def job_line(
-    row: ListRow | JobRow, reported: dict[str, Any] | None = None, marked: frozenset[str] = NO_MARKS
+    row: ListRow | JobRow,
+    reported: dict[str, Any] | None = None,
+    marked: frozenset[str] = NO_MARKS,
+    *,
+    waiting: str | None = None,
 ) -> JobLine:
     """One job as a list shows it, from a row of a list or a complete row.
 
@@ -176,9 +184,11 @@ def job_line(
         row: What was read of the job.
         reported: Its last progress report, where one was read.
         marked: The names whose values are secret, beside those that always are.
+        waiting: Why it does not run, where it is pending.
     """
     line = JobLine.model_validate(row, context={"marked": marked})
     line.progress = progress(reported, marked)
+    line.waiting = waiting
     return line
 
 

@@ -219,6 +219,8 @@ class ListRow:
     items_skipped: int | None
     rerun_of: str | None
     fingerprint: str | None
+    put_backs: int
+    suspect: bool
     file: str | None = None
     error: str | None = None
 
