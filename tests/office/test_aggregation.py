@@ -76,6 +76,12 @@ def stored(store, hour):
     return {(row.module, row.measure): (row.value, row.least, row.most, row.weight) for row in rows}
 
 
+def again(store, hour):
+    with store.read() as conn:
+        rows = aggregation.rows_of_hour(conn, hour)
+    store.write(lambda conn: aggregation.write_hour(conn, store.dialect, hour, rows))
+
+
 def walk(beating):
     """ok from 12:00 to 12:20, then silent until 14:10."""
     for second in range(0, 1201, 60):
@@ -111,7 +117,7 @@ def test_the_same_again_has_the_same_result_and_late_beats_are_taken_along(beati
     before = stored(store, NOON), stored(store, NOON + HOUR)
     assert aggregation.aggregate(store, after(7900)) == [NOON + HOUR]
     for hour in (NOON, NOON + HOUR):
-        store.write(lambda conn, hour=hour: aggregation.write_hour(conn, store.dialect, hour))
+        again(store, hour)
     assert (stored(store, NOON), stored(store, NOON + HOUR)) == before
     late = {"module": "parser", "hour": NOON + HOUR, "measure": "", "weight": 1, "total": 0, "first_at": after(7199), "last_at": after(7199), "gap": 0}
     store.write(lambda conn: conn.execute(insert(module_samples).values(late)))
@@ -126,7 +132,7 @@ def test_hours_that_were_missed_are_caught_up_also_without_history(beating):
     assert done == [NOON + number * HOUR for number in range(30)]
     assert stored(store, NOON + 29 * HOUR)["parser", "minutes.ok"][0] == 60
     store.write(lambda conn: conn.execute(delete(status_history).where(status_history.c.recorded_at < after(7000))))
-    store.write(lambda conn: aggregation.write_hour(conn, store.dialect, NOON + HOUR))
+    again(store, NOON + HOUR)
     assert stored(store, NOON + HOUR)["parser", "minutes.error"][0] == 60
 
 

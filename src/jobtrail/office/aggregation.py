@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -121,15 +122,20 @@ def figures_of_hour(
     """Return the figures of an hour, or of its part before ``end``, by module; of all modules, or of some."""
     wanted = set(_modules_of(conn, hour, end) if names is None else names)
     status = _status_at(conn, hour, wanted)
-    changes: dict[str, list[Change]] = {name: [] for name in wanted}
-    column = status_history.c
-    query = select(column.module, column.recorded_at, column["from"], column.to).where(column.recorded_at >= hour, column.recorded_at < end)
-    if names is not None:
-        query = query.where(column.module.in_(wanted))
-    for name, at, was, to in conn.execute(query.order_by(column.recorded_at, column.id)):
-        changes[name].append(Change(at, was, to))
     samples = _samples(conn, hour, wanted if names is not None else None)
-    return {name: figures(hour, end, status.get(name), changes[name], samples.get(name)) for name in sorted(wanted)}
+    return {
+        name: figures(hour, end, status.get(name), _changes(conn, name, hour, end), samples.get(name))
+        for name in sorted(wanted)
+    }
+
+
+def _changes(conn: Connection, name: str, start: datetime, end: datetime) -> list[Change]:
+    """The history of one module in a time: of one, because a first pass may meet millions of lines."""
+    column = status_history.c
+    query = select(column.recorded_at, column["from"], column.to).where(
+        column.module == name, column.recorded_at >= start, column.recorded_at < end
+    )
+    return [Change(at, was, to) for at, was, to in conn.execute(query.order_by(column.recorded_at, column.id))]
 
 
 def _modules_of(conn: Connection, hour: datetime, end: datetime) -> set[str]:
@@ -169,17 +175,20 @@ def _samples(conn: Connection, hour: datetime, names: Iterable[str] | None) -> d
     }
 
 
-def write_hour(conn: Connection, dialect: Dialect, hour: datetime) -> int:
-    """Write the figures of a whole hour, in place of those that are there. The same again has the same result."""
-    rows = [
+def rows_of_hour(conn: Connection, hour: datetime) -> list[tuple[Any, ...]]:
+    """Return the rows of a whole hour; reading them takes long where much has happened, so it is no part of the write."""
+    return [
         (name, hour, one.measure, one.value, one.least, one.most, one.weight)
         for name, found in figures_of_hour(conn, hour, hour + HOUR).items()
         for one in found
     ]
+
+
+def write_hour(conn: Connection, dialect: Dialect, hour: datetime, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Write the rows of a whole hour, in place of those that are there. The same again has the same result."""
     conn.execute(delete(metrics_hourly).where(metrics_hourly.c.hour == hour))
     if rows:
         dialect.insert_many(conn, metrics_hourly, _COLUMNS, rows)
-    return len(rows)
 
 
 def complete_until(conn: Connection) -> datetime | None:
@@ -203,14 +212,18 @@ def aggregate(store: Store, now: datetime) -> list[datetime]:
     hour = hour_of(max(first, now - LONGEST_CATCH_UP))
     done = []
     while hour + HOUR <= now:
-        store.write_beside(lambda conn, hour=hour: _write_and_note(conn, store.dialect, hour, now))  # type: ignore[misc]
+        with store.read() as conn:
+            rows = rows_of_hour(conn, hour)
+        store.write_beside(partial(_write_and_note, dialect=store.dialect, hour=hour, rows=rows, now=now))
         done.append(hour)
         hour += HOUR
     return done
 
 
-def _write_and_note(conn: Connection, dialect: Dialect, hour: datetime, now: datetime) -> None:
-    write_hour(conn, dialect, hour)
+def _write_and_note(
+    conn: Connection, *, dialect: Dialect, hour: datetime, rows: Sequence[tuple[Any, ...]], now: datetime
+) -> None:
+    write_hour(conn, dialect, hour, rows)
     make: Any = postgresql.insert if conn.dialect.name == "postgresql" else sqlite.insert
     row = {"name": HOURS, "looked_at": now, "look_by": now, "cadence": 0.0, "aggregated_until": hour + HOUR}
     conn.execute(make(office_watch).values(row).on_conflict_do_nothing())
@@ -272,7 +285,7 @@ def _chunks(store: Store, table: Table, column: str, edge: datetime, chunk: int)
     mark: datetime | None = None
     while True:
         began = time.monotonic()
-        times = store.write_beside(lambda conn, mark=mark: _remove(conn, table, column, mark, edge, chunk))  # type: ignore[misc]
+        times = store.write_beside(partial(_remove, table=table, column=column, mark=mark, edge=edge, chunk=chunk))
         yield len(times), REST * (time.monotonic() - began) if len(times) == chunk else 0.0
         if len(times) < chunk:
             return
@@ -280,7 +293,7 @@ def _chunks(store: Store, table: Table, column: str, edge: datetime, chunk: int)
 
 
 def _remove(
-    conn: Connection, table: Table, column: str, mark: datetime | None, edge: datetime, chunk: int
+    conn: Connection, *, table: Table, column: str, mark: datetime | None, edge: datetime, chunk: int
 ) -> list[datetime]:
     """Remove a chunk; ``mark`` is where the last one ended, so that nobody wades through what it removed."""
     when = table.c[column]

@@ -1,4 +1,4 @@
-"""The beats of this process: collected, and written for all modules at once, once a second.
+"""The beats of this process: collected, and written for all modules at once, twice a second.
 
 A beat of a module that is not known to be ok is written at once, so that it comes back without a delay. A collected beat
 that cannot be written is kept; until that succeeds, whoever beats is told.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from jobtrail.store import Store
 
-EVERY = 1.0  # seconds
-IDLE = 30  # turns without a beat after which the thread ends
+EVERY = 0.5  # seconds
+IDLE = 60  # turns without a beat after which the thread ends
 _log = logging.getLogger("jobtrail.office")
 _all: weakref.WeakSet[ModuleBeats] = weakref.WeakSet()
 
@@ -52,7 +52,7 @@ class ModuleBeats:
         store: The store.
         modules: Writes modules.
         register: Called with the name of a module that is not there: how it is registered. It raises if it may not be.
-        background: Write once a second in a thread of its own.
+        background: Write twice a second in a thread of its own.
     """
 
     def __init__(

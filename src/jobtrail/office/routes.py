@@ -33,7 +33,7 @@ class Activity(Model):
 
 
 class ActivityTaken(Model):
-    """What became of a beat: ``stored`` is false if it is written within a second."""
+    """What became of a beat: ``stored`` is false if it is written within half a second."""
 
     module: str
     status: str

@@ -116,7 +116,7 @@ class OfficeService:
         self, module: str, *, status: str | None = None, message: str | None = None, at: datetime | None = None,
         wait: bool = False, numbers: Mapping[str, float] | None = None, **more: float,
     ) -> BeatAnswer:  # fmt: skip
-        """Report that a module is alive. It costs microseconds; the beats of all modules are written once a second.
+        """Report that a module is alive. It costs microseconds; the beats of all modules are written twice a second.
 
         Args:
             module: Name of the module.
