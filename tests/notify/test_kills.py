@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections import Counter
 from contextlib import closing
 from datetime import timedelta
@@ -20,7 +19,6 @@ from sqlalchemy import select
 from jobtrail.notify import announce, tables
 
 APP = Path(notify_app.__file__)
-SUBJECT = re.compile(r"<([^>]+)>")
 
 
 class Killing:
@@ -87,22 +85,31 @@ def kill(world: Killing, times: int, seed: int) -> None:
 
 
 def check(world: Killing) -> None:
-    ids = {row.id: row for row in world.rows(tables.deliveries)}
-    inbox = Counter(subject for row in world.rows(tables.inbox) for subject in SUBJECT.findall(row.body))
-    assert inbox == Counter(world.wanted), "each transition stands once in the inbox"
+    rows = {row.id: row for row in world.rows(tables.deliveries)}
+    subjects = {row.id: row.subject for row in world.rows(tables.events)}
+    links = [(row.delivery_id, subjects[row.event_id]) for row in world.rows(tables.delivery_events)]
+
+    def told(ids) -> Counter[str]:
+        return Counter(subject for one, subject in links if one in ids)
+
+    wanted = Counter(world.wanted)
+    entries = Counter(row.delivery_id for row in world.rows(tables.inbox))
+    assert set(entries.values()) == {1}
+    assert told(entries) == wanted, "each transition is told once in the inbox"
     posted = {headers["idempotency-key"]: json.loads(body) for _, headers, body in world.hook.requests}
-    hooked = Counter(event["subject"] for message in posted.values() for event in message["events"])
-    assert hooked == Counter(world.wanted), "each transition has one id at the webhook"
+    assert told(posted) == wanted, "each transition is told under one id at the webhook"
+    for one, message in posted.items():
+        assert message["count"] == rows[one].events
+        assert {event["subject"] for event in message["events"]} <= set(told({one}))
     mails = [(mail["X-Jobtrail-Delivery"], mail.get_content()) for mail in world.mails.messages]
-    by_id = dict(mails)
-    mailed = Counter(subject for body in by_id.values() for subject in SUBJECT.findall(body))
-    assert mailed == Counter(world.wanted), "each transition is in the mail of one delivery"
+    assert told({one for one, _ in mails}) == wanted, "each transition is in the mail of one delivery"
     twice = {one for one, count in Counter(one for one, _ in mails).items() if count > 1}
-    assert twice <= {one for one, row in ids.items() if row.perhaps_twice}, "who got a mail twice can read so"
+    assert twice <= {one for one, row in rows.items() if row.perhaps_twice}, "who got a mail twice can read so"
     seen: set[str] = set()
     for one, body in mails:
         assert one not in seen or "may have come before" in body
         seen.add(one)
+    print(f"{len(wanted)} transitions, {len(posted)} ids, {len(world.hook.requests)} requests, {len(mails)} mails, {len(twice)} twice")
 
 
 def killed(url: str, folder: Path, times: int, seed: int) -> None:
