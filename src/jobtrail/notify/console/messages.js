@@ -112,8 +112,9 @@ function entry(page, one, may) {
   const read = one.read_at
     ? el("p", { class: "small dim" }, host.text(`read ${host.formatTime(one.read_at)} by ${one.read_by}`, `прочитано ${host.formatTime(one.read_at)}, ${one.read_by}`))
     : null;
+  const verb = host.text("Mark as read", "Прочитано");
   const act = !one.read_at && may
-    ? el("button", { type: "button", class: "btn quiet", "aria-label": `${host.text("Mark as read", "Отметить прочитанным")}: ${one.title}`, onclick: () => mark(page, `/${one.id}`) }, host.text("Mark as read", "Прочитано"))
+    ? el("button", { type: "button", class: "btn quiet", "aria-label": `${verb}: ${one.title}`, onclick: () => mark(page, `/${one.id}`) }, verb)
     : null;
   const head = el("p", { class: "nm-title" },
     one.read_at ? null : el("span", { class: "nm-dot", role: "img", "aria-label": host.text("unread", "не прочитано") }), el("span", {}, one.title));
