@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobtrail import Context, JobTrail
+from jobtrail.office import Office
 
 from . import checks
 from .source import PLACE, READINGS, WEATHER, Row, hours_of, rows_of
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 QUEUE = "flights"  # its own, so that the demonstration never takes another application's jobs
 AIRPORTS = ("EWR", "JFK", "LGA")
 HOURS_AT_ONCE = 50
+# What is under watch: each source of weather reports by itself, files and radar by their jobs. Seconds of silence.
+MODULES = {
+    **{f"weather.{airport}": {"warn_after": 60, "error_after": 180} for airport in AIRPORTS},
+    "files": {"warn_after": 86_400, "error_after": 172_800},
+    "radar": {},
+}
 ROWS_AT_ONCE = 20  # few: one bad row lets its whole batch run again one by one
 
 
@@ -68,6 +75,7 @@ def sync_weather(ctx: Context, *, airport: str) -> dict[str, Any]:
         time.sleep(ctx.state.pace)
         with batch as rows:
             warehouse.save("weather", [checks.hour(airport, row, lenient=lenient) for row in rows])
+        ctx.state.beat(f"weather.{airport}", hours=len(batch.keys))
     return {"hours": len(hours)}
 
 
@@ -99,7 +107,8 @@ def _hour_key(row: Row) -> str:
 
 def make_app(database_url: str, warehouse_path: Path, data_dir: Path) -> JobTrail:
     """The application: its jobs in one database, its data in another, its input in a folder."""
-    jobs = JobTrail(database_url)
+    jobs = JobTrail(database_url, plugins=[Office(modules=MODULES)])
+    jobs.state.beat = jobs.office.beat
     jobs.state.warehouse = Warehouse(warehouse_path)
     jobs.state.data = data_dir
     jobs.state.pace = 0.0  # seconds for a batch, where somebody wants to watch
@@ -112,5 +121,5 @@ def make_app(database_url: str, warehouse_path: Path, data_dir: Path) -> JobTrai
             period="previous month",
             args={"airport": airport},
         )(weather)
-    jobs.task(kind="file", queue=QUEUE)(import_file)
+    jobs.task(kind="file", queue=QUEUE, module="files")(import_file)
     return jobs

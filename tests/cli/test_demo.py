@@ -170,7 +170,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[
     assert again.returncode == 0, again.stderr
     worked = jobtrail("worker", "--queues", "flights", "--burst", **there)
     assert worked.returncode == 0, worked.stderr
-    assert jobtrail("list", "status:pending", "--json", **there).stdout.count('"id"') == 0
+    assert jobtrail("list", "status:pending", "queue:flights", "--json", **there).stdout.count('"id"') == 0
     (asked,) = json.loads(jobtrail("list", "source:files/registry", "file:registry-1.csv", "--json", **there).stdout)["jobs"]
     told = jobtrail("questions", "--job", asked["id"], **there)
     assert "person:administrator" in told.stdout, told.stderr
@@ -189,6 +189,7 @@ def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(t
             assert line, lines
             lines.append(line)
         flows_in(line.split()[-1])
+        falls_silent(line.split()[-1])
         (told,) = [line.split()[-1] for line in lines if "jobtrail answer" in line]
         found: list[dict[str, Any]] = []
         end = time.monotonic() + 30
@@ -216,6 +217,26 @@ def flows_in(address: str) -> None:
     until("a month is under way", lambda: [one for one in jobs("task:sync_weather%20status:running") if one["progress"]], timeout=30)
     until("the radar is tried again", lambda: [one for one in jobs("task:sync_radar") if one["retry_reason"]], timeout=30)
     assert "503 Service Unavailable" in jobs("task:sync_radar")[0]["retry_reason"]
+
+
+def falls_silent(address: str) -> None:
+    """Five modules are under watch; one of them no longer reports, although the others do."""
+
+    def modules() -> dict[str, dict[str, Any]]:
+        with urllib.request.urlopen(f"{address}api/modules", timeout=10) as answer:
+            return {one["module"]: one for one in json.load(answer)["modules"]}
+
+    begun = modules()
+    assert sorted(begun) == ["files", "radar", "weather.EWR", "weather.JFK", "weather.LGA"]
+    others = ("weather.EWR", "weather.JFK", "radar")
+    until("the others report", lambda: all(beats_of(modules(), name) > beats_of(begun, name) for name in others), timeout=60)
+    assert modules()["weather.LGA"]["beats"] == begun["weather.LGA"]["beats"] > 0
+    until("the job of the radar reports its error", lambda: modules()["radar"]["status"] == "warning", timeout=30)
+    assert "503 Service Unavailable" in modules()["radar"]["message"]
+
+
+def beats_of(modules: dict[str, dict[str, Any]], name: str) -> int:
+    return int(modules[name]["beats"])
 
 
 def answers(address: str) -> bool:

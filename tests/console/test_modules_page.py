@@ -113,6 +113,8 @@ def test_a_change_appears_by_itself(site, look):
     page = look(f"{server.address}{PAGE}")
     card_of(page, "parser").get_by_text("rows 120").wait_for()
     assert card_of(page, "parser").locator(".st.ok").count() == 1
+    jobs.office.beat("parser", rows=130, message="page 2", wait=True)
+    card_of(page, "parser").get_by_text("rows 130").wait_for(timeout=20_000)  # before everything is asked for again
     jobs.office.beat("parser", status="error", message="the file is broken", rows=7, wait=True)
     card_of(page, "parser").locator(".st.error").wait_for()
     card_of(page, "parser").get_by_text("the file is broken").wait_for()

@@ -1,4 +1,4 @@
-"""The demonstration goes on: the console is served, weather flows in slowly, a source fails, a question waits."""
+"""The demonstration goes on: the console is served, weather flows in slowly, a source fails, one falls silent, a question waits."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PACE = 0.25  # seconds for a batch of 50 hours, so that a month takes four
 EVERY = 5.0  # seconds from one submission to the next
 RADAR_EVERY = 8  # of so many submissions one is of the source that fails
 RADAR = "radar/EWR"
+SILENT = "LGA"  # its weather no longer comes, so that its module turns to warning and to error
 ACTOR = "jobtrail demo"
 
 
@@ -35,7 +36,7 @@ class Flow:
 
     def __init__(self, jobs: JobTrail, units: list[tuple[str, str]]) -> None:
         self._jobs = jobs
-        self._units = itertools.cycle(units)
+        self._units = itertools.cycle([unit for unit in units if unit[0] != SILENT] or units)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._repeat, name="demo-flow", daemon=True)
 
@@ -82,7 +83,7 @@ def serve(session: Session, jobs: JobTrail, units: list[tuple[str, str]], listen
     """Serve console and API with a worker beside them until Ctrl-C or SIGTERM; the exit code."""
     from jobtrail.cli.operate.serve import _serve
 
-    jobs.task(name="sync_radar", kind="sync")(sync_radar)
+    jobs.task(name="sync_radar", kind="sync", module="radar")(sync_radar)
     jobs.state.pace = PACE
     worker = jobs.worker(queues=[QUEUE, "default"], beat="thread")
     app: Any = jobs.asgi(local=local, allowed_hosts=() if local else ("*",))

@@ -23,7 +23,7 @@ from jobtrail.job.model import Status
 
 from ..source import WEATHER, months_of
 from ..tasks import FILES, QUEUE
-from .live import address_of, can_serve, open_address, serve
+from .live import SILENT, address_of, can_serve, open_address, serve
 from .place import FOLDER_VARIABLE, Place, default_folder
 from .question import ask_and_answer, leave_waiting
 
@@ -90,6 +90,7 @@ def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | 
         if not once:
             work(jobs)
     finally:
+        jobs.office.close()
         jobs.state.warehouse.close()
         jobs.close()
     return 0 if whole.all_complete else 1
@@ -300,12 +301,20 @@ def _tell_commands(place: Place, console: Console, waits: Job | None) -> None:
 
 
 def _tell_address(console: Console, address: str | None, token: str | None, *, once: bool) -> None:
-    told = [f"The console is at {address}"] if address else []
+    told = [f"The console is at {address}", *_told_of_modules(address)] if address else []
     told += [f"Its token, shown this once: {token}"] if token else []
     if not address and not once:
         told = ["The console is not installed: pip install 'jobtrail[api]'."]
     for line in told:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _told_of_modules(address: str) -> list[str]:
+    return [
+        f"Modules under watch: {address}#/pages/office/modules",
+        f"  weather.{SILENT} falls silent: it turns to warning after a minute, to error after three. What is told of it:",
+        f"  {address}#/pages/notify/messages",
+    ]
 
 
 def work(jobs: JobTrail, *, burst: bool = False) -> bool:
