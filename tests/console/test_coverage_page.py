@@ -72,6 +72,18 @@ def test_the_address_changes_while_the_pointer_is_over_a_cell(board, place):
     board.get_by_role("heading", level=1, name="What is loaded, what is missing").wait_for()
 
 
+def test_an_address_that_names_no_time_and_a_task_without_periods_show_the_page(board, place):
+    board.evaluate("location.hash = '#/coverage?task=sync_weather&zoom=day&at=undefined-01'")
+    board.locator("[data-place='0.0']").wait_for()
+    board.get_by_role("button", name="Earlier").click()
+    board.evaluate("location.hash = '#/coverage?task=jobtrail.backfill&zoom=year'")
+    board.get_by_text("Nothing is recorded for this time.").wait_for()
+    board.get_by_role("button", name="Days").click()
+    board.wait_for_url(re.compile("zoom=day"))
+    assert "undefined" not in board.url
+    board.get_by_role("heading", level=1, name="What is loaded, what is missing").wait_for()
+
+
 def test_a_preview_of_another_selection_cannot_be_started(board, place):
     asked = []
     board.route("**/api/units/preview", lambda route: asked.append(route))

@@ -106,10 +106,23 @@ export function shown(zoom: Zoom, at: string | undefined): { first?: string; las
   return { first: at.slice(0, 7), last: at.slice(0, 7) };
 }
 
-/** The place beside: a year or a month earlier or later. */
+/** A year, a month or a day of an address, as "2013", "2013-02" or "2013-02-12"; undefined for anything else. */
+export function timeOf(text: string | undefined): string | undefined {
+  return text && /^(?!0000)\d{4}(-(0[1-9]|1[0-2])(-\d{2})?)?$/.test(text) ? text : undefined;
+}
+
+/** The place beside: a year or a month earlier or later; the same one at the ends of the calendar. */
 export function beside(zoom: Zoom, at: string, by: number): string {
   const year = Number(at.slice(0, 4));
-  if (zoom !== "day") return String(year + by).padStart(4, "0");
-  const month = Number(at.slice(5, 7) || 1) - 1 + by;
-  return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 7);
+  const months = year * 12 + Number(at.slice(5, 7) || 1) - 1 + (zoom === "day" ? by : 12 * by);
+  const there = String(Math.floor(months / 12)).padStart(4, "0");
+  const next = zoom === "day" ? `${there}-${String((months % 12) + 1).padStart(2, "0")}` : there;
+  return timeOf(next) ?? at;
+}
+
+/** The month to show when days are asked for: that of the address, else the first one shown. */
+export function monthOf(at: string, first: string | undefined): string | undefined {
+  if (at.length >= 7) return at;
+  const year = at || first?.slice(0, 4);
+  return timeOf(year && `${year}-${first?.slice(5, 7) || "01"}`);
 }

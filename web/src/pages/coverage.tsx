@@ -5,7 +5,7 @@ import { isBare, useCoverageTask } from "../api/coveragetask";
 import { useLook } from "../api/queries";
 import type { Grid, UnitFiles } from "../api/types";
 import { useSpeech } from "../i18n";
-import { areaOf, beside, type Range, type Spot, shown, type Zoom } from "../lib/grid";
+import { areaOf, beside, monthOf, type Range, type Spot, shown, timeOf, type Zoom } from "../lib/grid";
 import { lastTask } from "../lib/lasttask";
 import { Backfill } from "../parts/backfill";
 import { Card, Choice, Empty, IconButton, Waiting } from "../parts/basic";
@@ -41,8 +41,14 @@ export function Coverage() {
   return <OfTask key={task} task={task} tasks={tasks.data.tasks} />;
 }
 
-function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
+/** What the address asks for; a place in it that is no year or month is left out. */
+function useAddress() {
   const asked = useSearch({ from: "/coverage" });
+  return { ...asked, at: timeOf(asked.at) };
+}
+
+function OfTask({ task, tasks }: { task: string; tasks: string[] }) {
+  const asked = useAddress();
   const zoom: Zoom = asked.zoom === "year" || asked.zoom === "day" ? asked.zoom : "month";
   const [range, setRange] = useState<Range | null>(null);
   const [over, setOver] = useState<Spot | null>(null);
@@ -99,7 +105,7 @@ interface HeadProps {
 function CoverageHead({ task, tasks, zoom, grid, files, source, onSource }: HeadProps) {
   const { t } = useSpeech();
   const navigate = useNavigate();
-  const asked = useSearch({ from: "/coverage" });
+  const asked = useAddress();
   const first = grid?.columns[0]?.period;
   const last = grid?.columns.at(-1)?.period;
   const at = asked.at ?? (zoom === "day" ? last?.slice(0, 7) : last?.slice(0, 4)) ?? "";
@@ -151,14 +157,7 @@ function CoverageHead({ task, tasks, zoom, grid, files, source, onSource }: Head
             onChange={(next) =>
               go({
                 zoom: next,
-                at:
-                  next === "year"
-                    ? undefined
-                    : next === "day"
-                      ? at.length >= 7
-                        ? at
-                        : `${at || first?.slice(0, 4)}-${(first ?? "-01").slice(5, 7) || "01"}`
-                      : at.slice(0, 4) || undefined,
+                at: next === "year" ? undefined : next === "day" ? monthOf(at, first) : at.slice(0, 4) || undefined,
               })
             }
           />
