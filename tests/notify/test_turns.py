@@ -217,3 +217,42 @@ def test_old_things_are_removed_and_what_is_open_stays(telling):
     assert [row.subject for row in world.rows(tables.events)] == ["open"]
     assert world.rows(tables.deliveries) == []
     assert world.inbox == []
+
+
+def test_a_job_that_retention_removes_is_closed_without_a_word(telling):
+    from sqlalchemy import delete
+
+    from jobtrail.database.tables import jobs as table
+
+    world = telling(rules=[AlertRule("loads", kinds="job.failed", group=0)])
+
+    @world.jobs.task
+    def load() -> None:
+        raise RuntimeError
+
+    job = load.enqueue()
+    drain(world.jobs)
+    world.turn(1)
+    world.jobs.store.write(lambda conn: conn.execute(delete(table).where(table.c.id == job.id)))
+    world.turn(3601)
+    world.turn(6)
+    assert world.inbox == ["load failed"]
+    assert not any(row.open for row in world.rows(tables.events))
+
+
+def test_a_worker_that_runs_tells_by_itself(telling):
+    """The loops are there, and the job is claimed: nobody calls a turn."""
+    import asyncio
+
+    world = telling(rules=[AlertRule("modules", kinds="module.error", group=0)])
+
+    async def run() -> None:
+        async with world.jobs.running():
+            world.announce()
+            for _ in range(1500):
+                if world.inbox:
+                    return
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert world.inbox == ["module parser is in error"]

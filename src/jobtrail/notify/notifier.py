@@ -183,8 +183,9 @@ class Notifier:
             Number of conditions that hold, also of those that were announced before.
         """
         with self.store.read() as conn:
-            begun = store.position(conn, "begun")
-            found = [] if begun is None else sources.from_conditions(conn, self.rules, begun.at, now)
+            begun, last = store.position(conn, "begun"), store.position(conn, store.TURN)
+            looked = now if last is None else last.at
+            found = [] if begun is None else sources.from_conditions(conn, self.rules, begun.at, looked, now)
             new = store.unknown(conn, found)
         if begun is None:
             self.store.write(lambda conn: store.set_position(conn, "begun", 0, None, now))
@@ -267,8 +268,23 @@ class Notifier:
 
     def _clean(self, now: datetime) -> None:
         self._memory.cleaned_at = now
+        self._close_removed()
         if self.store.write(lambda conn: store.remove_old(conn, now - self._kept)) >= store.AT_ONCE:
             self._memory.cleaned_at = None  # there is more
+
+    def _close_removed(self) -> None:
+        """Close the problems of jobs that retention has removed."""
+        before = None
+        while True:
+            with self.store.read() as conn:
+                open_ones = store.open_of_kinds(conn, sources.OF_STATE.values(), before=before)
+                gone = conditions.removed(conn, {one.subject for one in open_ones})
+            ids = [one.id for one in open_ones if one.subject in gone]
+            if ids:
+                self.store.write(partial(store.close_silently, ids=ids))
+            if len(open_ones) < store.AT_ONCE:
+                return
+            before = open_ones[-1].id
 
     # -- sending -------------------------------------------------------------------------------------
 

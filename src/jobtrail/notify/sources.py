@@ -20,6 +20,7 @@ TASK = "notify_deliver"  # its own failures are told by the state of the channel
 OF_STATE = {"failed": "job.failed", "partial": "job.partial", "interrupted": INTERRUPTED}
 WAITING, MISSED, LOST, AWAY = "question.waiting", "schedule.missed", "worker.lost", "store.away"
 _AWAITING = ("awaiting_input", "awaiting_mapping")
+SAME_OUTAGE = 300  # seconds
 LOOK_BACK = timedelta(minutes=10)  # of workers that died: their rows are written late by a clock of their own
 
 
@@ -71,18 +72,21 @@ def _counts(line: TrailLine) -> dict[str, Any]:
 # -- conditions -------------------------------------------------------------------------------------
 
 
-def from_conditions(conn: Connection, rules: Sequence[AlertRule], begun: datetime, now: datetime) -> list[Announcement]:
+def from_conditions(
+    conn: Connection, rules: Sequence[AlertRule], begun: datetime, looked: datetime, now: datetime
+) -> list[Announcement]:
     """Return what holds now; a condition that goes on has the key that it had, so it is announced once.
 
     Args:
         conn: A connection for reading.
         rules: All rules.
         begun: Since when notifications are on; what was before is not told.
+        looked: When somebody looked last, perhaps before an outage.
         now: The time of the store.
     """
     found = [*_deadlines(conn, rules, now), *_silences(conn, rules, begun, now)]
     if _wanted(rules, LOST):
-        found += _lost(conn, max(begun, now - LOOK_BACK))
+        found += _lost(conn, max(begun, looked - LOOK_BACK))
     if _wanted(rules, AWAY):
         found += _outages(conn, begun)
     return [*found, *_settled(conn, now)]
@@ -130,13 +134,14 @@ def _lost(conn: Connection, since: datetime) -> list[Announcement]:
 def _outages(conn: Connection, begun: datetime) -> list[Announcement]:
     found = []
     for one in conditions.store_outages(conn):
-        key = f"away:{one.worker}:{one.since.isoformat()}"
         if one.since < begun:
             continue
+        # Each worker of a host records the same outage, a moment earlier or later.
+        key = f"away:{one.host}:{int(one.since.timestamp() // SAME_OUTAGE)}"
         facts = {"host": one.host, "message": one.why}
-        found.append(Announcement(AWAY, one.worker, facts, one.since, key=key))
+        found.append(Announcement(AWAY, one.host, facts, one.since, key=key))
         if one.until is not None:
-            found.append(Announcement(AWAY, one.worker, facts, one.until, resolved=True, key=f"{key}:over"))
+            found.append(Announcement(AWAY, one.host, facts, one.until, resolved=True, key=f"{key}:over"))
     return found
 
 

@@ -116,14 +116,23 @@ def open_problems(conn: Connection, rules: Collection[str]) -> list[OpenProblem]
         select(delivery_events.c.rule, delivery_events.c.channel, events.c.id, events.c.processed_at)
         .join(events, events.c.id == delivery_events.c.event_id)
         .where(events.c.open, delivery_events.c.rule.in_(sorted(rules)), ~delivery_events.c.again)
+        .order_by(events.c.id)
+        .limit(5 * AT_ONCE)
     )
     return [OpenProblem(row.rule, row.channel, row.id, row.processed_at) for row in conn.execute(query)]
 
 
-def open_of_kinds(conn: Connection, kinds: Collection[str]) -> list[Occurrence]:
-    """The open problems of some kinds."""
-    query = select(events).where(events.c.open, events.c.kind.in_(sorted(kinds))).order_by(events.c.id)
-    return [_occurrence(row) for row in conn.execute(query)]
+def open_of_kinds(conn: Connection, kinds: Collection[str], *, before: int | None = None) -> list[Occurrence]:
+    """The newest open problems of some kinds, at most `AT_ONCE`, with numbers below ``before``."""
+    query = select(events).where(events.c.open, events.c.kind.in_(sorted(kinds))).order_by(events.c.id.desc())
+    if before is not None:
+        query = query.where(events.c.id < before)
+    return [_occurrence(row) for row in conn.execute(query.limit(AT_ONCE))]
+
+
+def close_silently(conn: Connection, ids: Collection[int]) -> None:
+    """These problems are over, and nobody is told: what they were about is not there any more."""
+    conn.execute(update(events).where(events.c.id.in_(sorted(ids))).values(open=False))
 
 
 def _occurrence(row: Any) -> Occurrence:

@@ -134,7 +134,7 @@ class Watch:
         """Look once. One turn of the loop."""
         with self._lock:
             if self._can_write():
-                self._tell_over()
+                self._away_since = None  # the worker's own row says that it was away, and the sources tell that
                 self._look_at_folders()
 
     def _can_write(self) -> bool:
@@ -161,16 +161,6 @@ class Watch:
             failed = deliver.attempt(channel, message) if channel is not None else None
             if failed is not None:
                 _log.warning("%s", Message("notify.direct-failed", channel=name, why=failed.why))
-
-    def _tell_over(self) -> None:
-        if self._away_since is None:
-            return
-        since, self._away_since = self._away_since, None
-        host = socket.gethostname()
-        facts, key = {"host": host}, f"direct:{host}:{since.isoformat()}"
-        over = Announcement(AWAY, host, facts, self.notifier.store.now(), resolved=True, key=f"{key}:over")
-        begun = Announcement(AWAY, host, facts, since, key=key)
-        self.notifier.store.write(lambda conn: announce_all(conn, [begun, over]))
 
     def _look_at_folders(self) -> None:
         host = socket.gethostname()

@@ -112,16 +112,20 @@ def store_outages(conn: Connection) -> list[StoreOutage]:
 
 
 def settled(conn: Connection, ids: Collection[str]) -> set[str]:
-    """Return those of these jobs that need nobody any more: completed, cancelled, removed, or completed by a re-run."""
+    """Return those of these jobs that need nobody any more: completed, cancelled, or completed by a re-run."""
     wanted = sorted(ids)
     if not wanted:
         return set()
     again = jobs.alias("again")
     rerun = exists().where(again.c.rerun_of == jobs.c.id, again.c.status == "completed")
-    there = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(wanted))).scalars())
     over = or_(jobs.c.status.in_(("completed", "cancelled")), rerun)
-    done = conn.execute(select(jobs.c.id).where(jobs.c.id.in_(wanted), over)).scalars()
-    return {*done, *(set(wanted) - there)}
+    return set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(wanted), over)).scalars())
+
+
+def removed(conn: Connection, ids: Collection[str]) -> set[str]:
+    """Return those of these jobs that are not stored any more."""
+    there = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(sorted(ids)))).scalars()) if ids else set()
+    return set(ids) - there
 
 
 def ended_jobs(conn: Connection, ids: Collection[str]) -> set[str]:
