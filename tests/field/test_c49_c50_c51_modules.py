@@ -95,7 +95,7 @@ def test_c49_each_change_is_told_and_a_recovery_only_after_a_problem_and_always_
     assert monitor.told() == [f"{line.split()[0]} module.{kinds[line.split()[1]]}" for line in changes]
 
 
-def test_c49_flapping_for_an_hour_sends_a_bounded_number_of_messages(start):
+def test_c49_flapping_for_an_hour_sends_a_bounded_number_of_messages_and_says_once_that_it_flaps(start):
     """C-49 (1): 36 errors in an hour are no 72 messages."""
     monitor = start()
     monitor.beat()
@@ -111,6 +111,7 @@ def test_c49_flapping_for_an_hour_sends_a_bounded_number_of_messages(start):
     with monitor.jobs.store.read() as conn:
         messages = conn.execute(select(notify_tables.inbox)).all()
     assert 1 <= len(messages) <= 60
+    assert [line for line in monitor.told() if line.endswith("module.flapping")] == ["275 module.flapping"]
 
 
 def test_c49_a_muted_module_stays_muted_until_its_end_whatever_comes(start, clock):

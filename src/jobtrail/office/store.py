@@ -36,6 +36,8 @@ Announce = Callable[[Connection, str, str, dict[str, Any], datetime], None]
 REMOVED = "removed"
 LOOK_LIMIT = 100  # modules that one transaction judges
 WATCH = "watch"
+FALLS = 6  # from ok within an hour: it flaps
+FLAPPING = "@office.flapping"
 _STATE = (
     "module", "status", "since", "registered_at", "counts_from", "warn_after", "error_after", "recovery_beats",
     "last_activity", "quiet_hours", "paused_until", "before_pause", "reported", "worst", "streak", "beats", "version",
@@ -258,7 +260,23 @@ class ModuleStore:
             if kind is not None:
                 said = _facts(before, done.module, done.module.status, why, more.get("message"), now)
                 self.announce(conn, kind, before.name, said, now)
+            if before.status is OK and done.module.status in {WARNING, ERROR}:
+                self._tell_of_flapping(conn, before.name, now)
         return True
+
+    def _tell_of_flapping(self, conn: Connection, name: str, now: datetime) -> None:
+        """Announce a module that falls from ok again and again, once in an hour; the history keeps that it was announced."""
+        column, hour = status_history.c, timedelta(hours=1)
+        lately = select(column["from"], column.to, column.reason).where(column.module == name, column.recorded_at > now - hour)
+        rows = conn.execute(lately).all()
+        falls = sum(1 for was, to, _ in rows if was == OK.value and to in {WARNING.value, ERROR.value})
+        if falls < FALLS or any((reason or "").startswith(FLAPPING) for _, _, reason in rows):
+            return
+        module = self.find(conn, name)
+        if module is not None:
+            reason = Message("office.flapping", falls=falls)
+            self._record(conn, now, name, module.status, module.status, reason)
+            self.announce(conn, "module.flapping", name, {"module": name, "falls": falls, "reason": reason.stored}, now)
 
     @staticmethod
     def _record(

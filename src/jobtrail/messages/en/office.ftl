@@ -28,6 +28,11 @@ never-reported =
         [one] second
        *[other] seconds
     }
+flapping =
+    it fell from ok { $falls } { $falls ->
+        [one] time
+       *[other] times
+    } within an hour
 limits-changed = its limits were changed
 paused = paused
 resumed = resumed

@@ -32,6 +32,13 @@ never-reported =
         [many] секунд
        *[other] секунды
     }
+flapping =
+    за час выходил из нормы { $falls } { $falls ->
+        [one] раз
+        [few] раза
+        [many] раз
+       *[other] раза
+    }
 limits-changed = пределы изменены
 paused = приостановлен
 resumed = возобновлён
