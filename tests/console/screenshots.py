@@ -1,4 +1,4 @@
-"""Pictures of every page, light and dark, into docs/images: `make screenshots`."""
+"""Pictures of every page, light and dark, into docs/images: `make screenshots` (ARGS=office: of the plug-ins' pages only)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 import signal
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from console_site import ROOT, STATIC, Site, browser_path, running
+from live_server import serving
+from office_modules import lived
 
 IMAGES = ROOT / "docs" / "images"
 PAGES = {
@@ -27,7 +29,9 @@ PAGES = {
     "audit": "#/audit",
 }
 PHONE = ("overview", "job", "coverage")
+OFFICE = {"modules": "#/pages/office/modules", "module": "#/pages/office/modules?module=prices", "notifications": "#/pages/notify/messages"}
 SIZE = {"width": 1240, "height": 720}
+PHONE_SIZE = {"width": 390, "height": 844}
 
 
 def main() -> int:
@@ -36,18 +40,38 @@ def main() -> int:
     if path is None or not (STATIC / "index.html").is_file():
         print("screenshots need chromium and the built console (make console)", file=sys.stderr)
         return 1
+    IMAGES.mkdir(exist_ok=True)
+    with pictures(path) as take:
+        if sys.argv[1:] != ["office"]:
+            of_the_console(take)
+        of_the_office(take)
+    return 0
+
+
+def of_the_console(take) -> None:
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as site:
         pages = {**fill(site), **PAGES}
-        IMAGES.mkdir(exist_ok=True)
-        with pictures(path) as take:
-            for name, where in pages.items():
-                for theme in ("light", "dark"):
-                    take(site.address + where, f"{name}-{theme}.png", theme)
-            for name in PHONE:
-                take(site.address + pages[name], f"{name}-phone.png", "light", {"width": 390, "height": 844})
-            take(site.address + pages["job"], "job-ru.png", "light", locale="ru-RU")
+        for name, where in pages.items():
+            for theme in ("light", "dark"):
+                take(site.address + where, f"{name}-{theme}.png", theme)
+        for name in PHONE:
+            take(site.address + pages[name], f"{name}-phone.png", "light", PHONE_SIZE)
+        take(site.address + pages["job"], "job-ru.png", "light", locale="ru-RU")
         (Path(folder) / "enough").touch()
-    return 0
+
+
+def of_the_office(take) -> None:
+    """Modules with a day behind them."""
+    from jobtrail.api import Person, create_api
+
+    with tempfile.TemporaryDirectory() as folder:
+        jobs, _clock = lived(Path(folder))
+        app = create_api(jobs, login=lambda _request: Person("ann", "admin"), allowed_hosts=["127.0.0.1"])
+        with closing(jobs), serving(app) as server:
+            for name, where in OFFICE.items():
+                take(f"{server.address}/{where}", f"{name}-light.png", "light")
+            take(f"{server.address}/{OFFICE['modules']}", "modules-dark.png", "dark")
+            take(f"{server.address}/{OFFICE['modules']}", "modules-phone.png", "light", PHONE_SIZE)
 
 
 def fill(site: Site) -> dict[str, str]:

@@ -26,7 +26,8 @@ def office_site(jobs, role=ROLE):
 @pytest.fixture(scope="module")
 def day(tmp_path_factory):
     """Modules with three hours behind them and no worker beside them; nothing changes it."""
-    jobs, _clock = lived(tmp_path_factory.mktemp("office"), 3)
+    jobs, clock = lived(tmp_path_factory.mktemp("office"), 3)
+    clock.move(seconds=45)
     with closing(jobs), office_site(jobs) as server:
         yield server, jobs
 

@@ -60,6 +60,7 @@ def live(jobs: JobTrail, clock: MovableClock, hours: float = 24) -> None:
     jobs.office.run_once()
     jobs.office.aggregate()
     deliver(jobs, clock)
+    jobs.office.run_once()  # somebody has watched until now
 
 
 def deliver(jobs: JobTrail, clock: MovableClock) -> None:

@@ -161,7 +161,7 @@ function channelRow(page, one, isAdmin, heads) {
   const name = one.state === "enabled" && one.failures > 0 ? "failing" : one.state;
   const told = one.message ?? one.last_error;
   const state = el("div", {}, stateTag(host, CHANNEL, name),
-    name === "failing" && el("p", { class: "small dim" }, host.text(`${one.failures} failed tries`, `неудачных попыток: ${one.failures}`)),
+    name === "failing" && el("p", { class: "small dim" }, host.text(`failed tries: ${one.failures}`, `неудачных попыток: ${one.failures}`)),
     name !== "enabled" && told && el("p", { class: "small soft break" }, told));
   const acts = el("div", { class: "nm-acts" },
     one.name !== "inbox" && button(host.text("Test", "Проверить"), (event) => test(page, one.name, event.currentTarget)),
