@@ -471,7 +471,8 @@ class JobTrail:
         return metrics_of(self.service, self.middleware)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close the services of plug-ins, then all connections."""
+        self._plugins.close()
         self.store.close()
 
 

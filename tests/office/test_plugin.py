@@ -333,3 +333,10 @@ def test_the_live_topic_does_not_change_with_the_time_alone(jobs, clock):
     clock.move(seconds=10)
     assert topic.function(jobs, "") == before
     assert len(topic.function(jobs, "sync")) == 1
+
+
+def test_beats_that_are_collected_are_stored_when_the_application_is_closed(jobs, make_office, clock):
+    jobs.office.beat("parser")
+    jobs.office.beat("parser")
+    jobs.close()
+    assert make_office(clock=clock).office.get("parser").module.beats == 2

@@ -263,3 +263,23 @@ def test_an_error_inside_a_property_is_not_taken_for_a_missing_plugin(
     monkeypatch.setattr(JobTrail, "tasks", property(lambda _self: [].nothing))  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="'list' object has no attribute 'nothing'"):
         _ = jobs.tasks
+
+
+def test_a_service_is_closed_with_the_application_if_it_was_made(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    closed = []
+
+    class Mail:
+        def close(self) -> None:
+            closed.append(self)
+            raise RuntimeError("half sent")
+
+    plugin = Plugin("mail")
+    plugin.service(lambda _jobs: Mail())
+    unused = JobTrail(url, plugins=[plugin])
+    unused.close()
+    assert closed == []
+    jobs = JobTrail(url, plugins=[plugin])
+    service = jobs.mail
+    jobs.close()
+    assert closed == [service]
+    assert "half sent" in caplog.text

@@ -195,3 +195,10 @@ class PluginService:
             if not self._made:
                 self._made.append(self.make())
             return self._made[0]
+
+    def close(self) -> None:
+        """Call ``close()`` of the service, if it was made and has one."""
+        with self._lock:
+            close = getattr(self._made[0], "close", None) if self._made else None
+        if callable(close):
+            close()

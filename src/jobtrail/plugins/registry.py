@@ -177,6 +177,16 @@ class Plugins(Mapping[str, MountedPlugin]):
             for page in one.plugin.pages.values():
                 yield one.name, page
 
+    def close(self) -> None:
+        """Close the services that were made, as far as they can be closed; what fails is logged."""
+        with self._lock:
+            mounted = list(self._mounted.values())
+        for one in reversed(mounted):
+            try:
+                one.offered.close()
+            except Exception as error:
+                _log.warning("closing the service of the plug-in '%s': %s", one.name, error)
+
     # -- mounting ------------------------------------------------------------------------------------
 
     def give_way(self, task: Task) -> None:
