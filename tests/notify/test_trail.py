@@ -28,9 +28,9 @@ def write(store: Store, *lines) -> None:
     store.write(lambda conn: events.append(conn, store.dialect, list(lines)))
 
 
-def read(store: Store, position: TrailPosition, seen=()):
+def read(store: Store, position: TrailPosition, seen=(), *, after: float = 0.0):
     with store.read() as conn:
-        return trail_window.read(conn, position, store.now(), seen=seen)
+        return trail_window.read(conn, position, store.now() + timedelta(seconds=after), seen=seen)
 
 
 def begin(store: Store) -> TrailPosition:
@@ -58,8 +58,8 @@ def test_only_lines_that_somebody_may_be_told_are_read(store):
 def test_the_floor_rises_to_the_newest_line_and_stays(store):
     position = begin(store)
     write(store, line(store))
-    for _ in range(6):
-        found, position = read(store, position)
+    for second in range(1, 7):
+        found, position = read(store, position, after=second)
     assert found == []
     with store.read() as conn:
         newest = conn.execute(select(trail.c.id).order_by(trail.c.id.desc())).scalar()
@@ -75,8 +75,8 @@ def test_a_line_that_is_committed_behind_a_later_one_is_read(postgres_url):
         early, late = line(store), line(store)
         events.append(slow, store.dialect, [early])
         write(store, late)
-        for _ in range(10):
-            found, position = read(store, position, seen)
+        for second in range(10):
+            found, position = read(store, position, seen, after=second)
             got += [one.job_id for one in found]
             seen |= {one.id for one in found}
         assert got == [late[0]]
@@ -86,8 +86,8 @@ def test_a_line_that_is_committed_behind_a_later_one_is_read(postgres_url):
         # A reader that remembers nothing reads from the floor again, and misses neither.
         again, _ = read(store, TrailPosition.from_json(position.to_json()))
         assert {early[0], late[0]} >= {one.job_id for one in again}
-        for _ in range(6):
-            found, position = read(store, position)
+        for second in range(11, 17):
+            found, position = read(store, position, after=second)
         assert found == []
         assert position.floor == position.high
 
@@ -99,8 +99,8 @@ def test_a_transaction_that_is_open_for_too_long_is_not_waited_for(postgres_url)
         slow.exec_driver_sql("BEGIN")
         events.append(slow, store.dialect, [line(store)])
         write(store, line(store))
-        for _ in range(5):
-            _, position = read(store, position)
+        for second in range(5):
+            _, position = read(store, position, after=second)
         held = position.floor
         assert held < position.high
         later = store.now() + trail_window.LONGEST + timedelta(seconds=1)
@@ -110,6 +110,28 @@ def test_a_transaction_that_is_open_for_too_long_is_not_waited_for(postgres_url)
                 later += trail_window.LONGEST + timedelta(seconds=1)
         assert position.floor == position.high
         slow.exec_driver_sql("ROLLBACK")
+
+
+@pytest.mark.postgres
+def test_a_transaction_that_is_younger_than_the_last_that_ended_is_waited_for(postgres_url):
+    """A snapshot ends behind the last transaction that has ended; a younger one may hold a lower number already."""
+    with closing(Store(postgres_url)) as store:
+        with store.database.engine.connect() as old, store.database.engine.connect() as young:
+            position = begin(store)
+            early, seen = line(store), set()
+            for conn in (old, young):
+                conn.exec_driver_sql("BEGIN")
+            events.append(old, store.dialect, [line(store)])
+            events.append(young, store.dialect, [early])
+            events.append(old, store.dialect, [line(store)])
+            old.exec_driver_sql("COMMIT")
+            for second in range(8):
+                found, position = read(store, position, seen, after=second)
+                seen |= {one.id for one in found}
+            assert len(seen) == 2
+            young.exec_driver_sql("COMMIT")
+            found, position = read(store, position, seen, after=9)
+            assert [one.job_id for one in found] == [early[0]]
 
 
 @pytest.mark.postgres

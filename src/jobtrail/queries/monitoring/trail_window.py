@@ -2,7 +2,7 @@
 
 Numbers are given to lines before they are committed, so on PostgreSQL line 2 may be visible before line 1. The reader
 therefore stores a *floor*, up to which nothing can appear any more, and not the newest line that it saw. The floor rises
-in three turns: a turn notes the newest line that it read (the *mark*); the next one notes the newest transaction (the
+in three turns: a turn notes the newest line that it read (the *mark*); a later one begins a transaction of its own (the
 *fence*), which is younger than each transaction that has a number up to the mark; when all transactions before the fence
 have ended, everything up to the mark is visible, and a turn that reads after this may raise the floor to the mark. What
 lies between floor and newest line is looked at in each turn, so a reader that dies reads it again: whoever stores what it
@@ -31,6 +31,7 @@ AT_ONCE = 1000  # lines of one turn
 ERROR = 8000  # characters of an error that are read for its first line
 # A transaction that stays open for longer than this is not waited for.
 LONGEST = timedelta(minutes=10)
+SETTLING = timedelta(seconds=1)
 REREAD = timedelta(minutes=1)
 
 _STATES = ("failed", "partial", "interrupted")
@@ -155,12 +156,15 @@ def _ended_before(conn: Connection, position: TrailPosition, now: datetime) -> b
 def _next(conn: Connection, position: TrailPosition, now: datetime, *, ended: bool) -> TrailPosition:
     if conn.dialect.name != "postgresql":
         return TrailPosition.behind(position.high, now)
+    if ended and position.floor == position.mark == position.high:
+        return replace(position, fence=None)
     if ended:
         return replace(position, floor=position.mark, mark=position.high, fence=None, marked_at=now)
-    if position.fence is None:
-        # Not in the turn that noted the mark: a number is given a moment before its transaction gets one itself.
-        newest_one = conn.exec_driver_sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").scalar_one()
-        return replace(position, fence=int(newest_one))
+    # A number is given a moment before its transaction gets one itself.
+    if position.fence is None and now - position.marked_at >= SETTLING:
+        # Not the end of a snapshot, which is behind the last transaction that has ended, and not behind those that run.
+        own = conn.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar_one()
+        return replace(position, fence=int(own))
     return position
 
 
