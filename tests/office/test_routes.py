@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 from watched import NOON
 
+from jobtrail.office.aggregation import Change
+from jobtrail.office.views import bar_of, bar_start
 from jobtrail.store import tokens
 
 
@@ -39,7 +41,7 @@ def test_a_beat_and_the_card_that_comes_of_it(jobs, ann, clock):
     assert found["watched_at"] is None
     jobs.office.turn()
     found = ann.get("/api/modules").json()
-    assert found["watched_at"] is not None
+    assert (found["watched_at"], found["watch_by"]) == ("2026-03-02T12:06:00Z", "2026-03-02T12:06:30Z")
     assert (found["modules"][0]["status"], found["modules"][0]["bar"][-1]) == ("warning", "w")
 
 
@@ -160,3 +162,17 @@ def test_a_module_that_is_paused_is_not_asleep(jobs, ann, clock):
     (one,) = ann.get("/api/modules").json()["modules"]
     assert (one["stale"], one["age"]) == (False, 10800)
     assert set(one["bar"][-12:]) == {"p"}
+
+
+def test_a_bar_shows_the_worst_status_of_each_quarter_of_an_hour():
+    start = bar_start(NOON + timedelta(minutes=7))
+    assert start == NOON - timedelta(hours=23, minutes=45)
+    changes = [
+        Change(start + timedelta(minutes=20), None, "new"), Change(start + timedelta(minutes=22), "new", "ok"),
+        Change(start + timedelta(minutes=31), "ok", "warning"), Change(start + timedelta(minutes=32), "warning", "ok"),
+        Change(start + timedelta(minutes=45), "ok", "paused"), Change(start + timedelta(minutes=60), "paused", "error"),
+        Change(start + timedelta(minutes=75), "error", "ok"), Change(start + timedelta(minutes=89), "ok", "removed"),
+    ]  # fmt: skip
+    bar = bar_of(start, NOON + timedelta(minutes=7), None, changes)
+    assert (bar[:8], len(bar), set(bar[6:])) == ("-nwpeo--", 96, {"-"})
+    assert bar_of(start, NOON + timedelta(minutes=7), "ok", []) == "o" * 96

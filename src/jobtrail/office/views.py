@@ -17,7 +17,7 @@ from .aggregation import Change, Figure, figures_of_hour, hours_of_day, spans
 from .quiet import is_quiet
 from .rules import PAUSED
 from .samples import HOUR, hour_of
-from .store import module_of
+from .store import WATCH, module_of
 from .tables import metrics_hourly, module_status, office_watch, status_history
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class ModulesView(Model):
     now: datetime
     bar_from: datetime
     watched_at: datetime | None = Field(description="when somebody last looked at the due times; None for never")
+    watch_by: datetime | None = Field(description="until when the next look is expected; later nobody watches")
     counts: dict[str, int]
     modules: list[ModuleView]
 
@@ -106,14 +107,15 @@ def bar_start(now: datetime) -> datetime:
 
 def bar_of(start: datetime, now: datetime, status: str | None, changes: Sequence[Change]) -> str:
     """Return the worst status of each quarter of an hour, one letter each."""
-    cells = [NOTHING] * CELLS
-    order = [*LETTERS.values(), NOTHING]
+    letters = [*LETTERS.values(), NOTHING]
+    ranks = {name: place for place, name in enumerate(LETTERS)}
+    cells = [len(ranks)] * CELLS
     for begins, ends, what in spans(start, now + timedelta(microseconds=1), status, changes):
+        rank = ranks[what]
         first = max(0, (begins - start) // CELL)
         last = min(CELLS - 1, (ends - timedelta(microseconds=1) - start) // CELL)
-        for place in range(first, last + 1):
-            cells[place] = min(cells[place], LETTERS[what], key=order.index)
-    return "".join(cells)
+        cells[first : last + 1] = [min(one, rank) for one in cells[first : last + 1]]
+    return "".join([letters[rank] for rank in cells])
 
 
 def modules_view(conn: Connection, now: datetime, *, bars: bool = True) -> ModulesView:
@@ -125,9 +127,9 @@ def modules_view(conn: Connection, now: datetime, *, bars: bool = True) -> Modul
     counts: dict[str, int] = {}
     for one in views:
         counts[one.status] = counts.get(one.status, 0) + 1
-    watched = select(office_watch.c.looked_at).where(office_watch.c.name == "watch")
-    at: datetime | None = conn.execute(watched).scalar_one_or_none()
-    return ModulesView(now=now, bar_from=start, watched_at=at, counts=counts, modules=views)
+    watch = conn.execute(select(office_watch).where(office_watch.c.name == WATCH)).one_or_none()
+    at, by = (None, None) if watch is None else (watch.looked_at, watch.look_by)
+    return ModulesView(now=now, bar_from=start, watched_at=at, watch_by=by, counts=counts, modules=views)
 
 
 def module_view(conn: Connection, name: str, now: datetime) -> ModuleView | None:
