@@ -66,6 +66,15 @@ def test_the_inbox_is_listed_and_marked_as_read(world, ask):
     assert unread(world.jobs) == {"entries": [], "unread": 0}
 
 
+def test_the_live_topic_is_sent_to_who_listens(world):
+    topic = world.jobs.plugins["notify"].plugin.topics["inbox"]
+    assert topic.role == "viewer"
+    world.announce()
+    world.turn(1)
+    sent = topic.function(world.jobs, "")
+    assert (sent["unread"], json.loads(json.dumps(sent))["entries"][0]["title"]) == (1, "module parser is in error")
+
+
 def test_an_id_that_is_none_is_refused(ask):
     assert ask("GET", "/inbox?before=x").status_code == 422
     assert ask("POST", "/inbox/x/read", "operator").status_code == 422
