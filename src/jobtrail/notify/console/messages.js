@@ -204,7 +204,7 @@ function deliveryCard(page, deliveries) {
 }
 
 function deliveryRow(host, one, heads) {
-  const title = one.title ?? host.text(`${one.events} events are being collected`, `собирается событий: ${one.events}`);
+  const title = one.title ?? host.text("events are being collected", "события собираются");
   const tries = one.tries > 1 && el("p", { class: "small dim" }, host.text(`${one.tries} tries`, `попыток: ${one.tries}`));
   const twice = one.perhaps_twice && el("p", { class: "small dim" }, host.text("perhaps told twice", "возможно, передано дважды"));
   const job = one.job_id ? link(host, `/jobs/${one.job_id}`, { class: "mono" }, one.job_id.slice(-8)) : "–";
