@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from jobtrail import JobTrail
-from jobtrail.notify import AlertRule, Mail, Notify, Webhook
+from jobtrail.notify import AlertRule, AppriseChannel, Mail, Notify, Webhook
 from jobtrail.testing import recover
 
 CHANNELS = ("inbox", "mail", "hook")
+CHAT = "JOBTRAIL_TEST_CHAT"  # the variable that adds a channel of Apprise, which takes a while to load
 
 
 def make(url: str, mail: int, hook: int) -> JobTrail:
     """The application; ports of the mail server and of the web server."""
-    to = {
+    to: dict[str, Any] = {
         "mail": Mail("127.0.0.1", "jobtrail@example.org", "ops@example.org", security="none", port=mail),
         "hook": Webhook(f"http://127.0.0.1:{hook}/hook", secret="key"),
     }
+    channels = CHANNELS
+    if os.environ.get(CHAT):
+        to["chat"] = AppriseChannel(f"json://127.0.0.1:{hook}/chat")
+        channels = (*CHANNELS, "chat")
     rules = [
-        AlertRule("modules", kinds="module.error", channels=CHANNELS, group=0, text="<{subject}>"),
-        AlertRule("loads", kinds="job.failed", where="task:load", channels=CHANNELS, group=0, text="<{subject}>"),
+        AlertRule("modules", kinds="module.error", channels=channels, group=0, text="<{subject}>"),
+        AlertRule("loads", kinds="job.failed", where="task:load", channels=channels, group=0, text="<{subject}>"),
     ]
     jobs = JobTrail(url, plugins=[Notify(rules=rules, channels=to, retry=20)], poll_interval=0.1)
 

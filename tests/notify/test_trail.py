@@ -64,6 +64,7 @@ def test_the_floor_rises_to_the_newest_line_and_stays(store):
     with store.read() as conn:
         newest = conn.execute(select(trail.c.id).order_by(trail.c.id.desc())).scalar()
     assert position.floor == position.high == newest
+    assert read(store, position, after=60)[1].fence is None  # who waits for nothing begins no transactions
 
 
 @pytest.mark.postgres

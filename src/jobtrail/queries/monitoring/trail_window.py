@@ -118,7 +118,7 @@ def read(
     ended = _ended_before(conn, position, now)
     there = newest(conn)
     new = _lines(conn, events.c.id > position.high, since, limit)
-    late = _late(conn, position, seen) if conn.dialect.name == "postgresql" else []
+    late = _late(conn, position, seen) if position.floor < position.high else []
     last = new[-1].id if new else position.high
     high = last if len(new) == limit else max(last, there)
     following = _next(conn, replace(position, high=high, at=now), now, ended=ended and len(late) < AT_ONCE)
@@ -156,8 +156,8 @@ def _ended_before(conn: Connection, position: TrailPosition, now: datetime) -> b
 def _next(conn: Connection, position: TrailPosition, now: datetime, *, ended: bool) -> TrailPosition:
     if conn.dialect.name != "postgresql":
         return TrailPosition.behind(position.high, now)
-    if ended and position.floor == position.mark == position.high:
-        return replace(position, fence=None)
+    if position.floor == position.mark == position.high:
+        return replace(position, fence=None)  # nothing is waited for
     if ended:
         return replace(position, floor=position.mark, mark=position.high, fence=None, marked_at=now)
     # A number is given a moment before its transaction gets one itself.
