@@ -147,4 +147,3 @@ def test_russian_without_barriers(told, address, browse, barriers):
     assert barriers(page) == []
     page.set_viewport_size({"width": 1240, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 1240
-    assert barriers(page, "light") == []

@@ -90,7 +90,6 @@ def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | 
         if not once:
             work(jobs)
     finally:
-        jobs.office.close()
         jobs.state.warehouse.close()
         jobs.close()
     return 0 if whole.all_complete else 1

@@ -7,7 +7,6 @@ import { age, hasMoved, inOrder, inTrouble, isStale, merged, NAMES, stateOf, wor
 const TOPIC = "office.modules";
 const PAGE = "/pages/office/modules";
 const RELOAD_EVERY = 30; // seconds, for the bars and for what the topic leaves out
-const UNWATCHED = 30; // seconds without a look
 const FEW = 8; // modules that are found without a search
 
 const pathOf = (name) => `${PAGE}?module=${encodeURIComponent(name)}`;
@@ -39,7 +38,7 @@ async function one(element, host, name) {
 /* -- all modules ----------------------------------------------------------------------------------- */
 
 async function all(element, host) {
-  const state = { modules: [], bars: new Map(), barFrom: null, watchedAt: null, wanted: "", search: "", loaded: false };
+  const state = { modules: [], bars: new Map(), barFrom: null, watchedAt: null, watched: true, wanted: "", search: "", loaded: false };
   const clock = storeClock();
   const parts = { cards: new Map(), grid: el("ul", { class: "om-grid-cards" }), head: el("div", { class: "om-head" }), told: el("div") };
   const box = el("div", { class: "om-page" }, parts.told, parts.head, parts.grid);
@@ -55,6 +54,7 @@ async function all(element, host) {
       state.bars = new Map(found.modules.map((module) => [module.module, module.bar]));
       state.modules = found.modules;
       state.watchedAt = found.watched_at;
+      state.watched = found.watch_by !== null && Date.parse(found.now) <= Date.parse(found.watch_by);
     } catch (error) {
       state.problem = why(error);
     }
@@ -79,7 +79,7 @@ async function all(element, host) {
 }
 
 function drawList(host, state, parts, now) {
-  drawTold(host, state, parts, now);
+  drawTold(host, state, parts);
   drawHead(host, state, parts, now);
   const shown = inOrder(state.modules, now).filter((module) => isWanted(module, state, now));
   const names = new Set(state.modules.map((module) => module.module));
@@ -100,11 +100,10 @@ function isWanted(module, state, now) {
   return !state.wanted || module.status === state.wanted;
 }
 
-function drawTold(host, state, parts, now) {
+function drawTold(host, state, parts) {
   const found = [];
   if (state.problem) found.push(["failed", "error", state.problem]);
-  const looked = state.watchedAt ? (now - Date.parse(state.watchedAt)) / 1000 : Infinity;
-  if (state.loaded && state.modules.length > 0 && looked > UNWATCHED) found.push(["warning", "warning", unwatched(host, state)]);
+  if (state.loaded && state.modules.length > 0 && !state.watched) found.push(["warning", "warning", unwatched(host, state)]);
   const key = found.map((one) => one[2]).join("\n");
   if (parts.told.dataset.key !== key) {
     parts.told.dataset.key = key;
