@@ -187,6 +187,23 @@ def test_other_settings_change_the_modules_and_remove_those_that_they_no_longer_
     assert second.office.get("sync").module.warn_after == 60
 
 
+def test_the_file_of_the_operator_changes_the_settings(office_url, tmp_path, clock):
+    def opened(text):
+        (tmp_path / "jobtrail.toml").write_text(text)
+        return JobTrail(office_url, plugins=[Office(modules=["sync"])], config=tmp_path / "jobtrail.toml", clock=clock)
+
+    jobs = opened("[plugins.office]\nwarn_after = 20\n[plugins.office.modules.parser]\nwarn_after = 30\nerror_after = 60\n")
+    jobs.office.turn()
+    found = {one.module: (one.warn_after, one.error_after) for one in jobs.office.all().modules}
+    assert found == {"parser": (30, 60)}
+    jobs.close()
+    for wrong, word in (("warn_after = 2000", "less than"), ("warn = 5", "no setting 'warn'")):
+        jobs = opened(f"[plugins.office]\n{wrong}\n")
+        with pytest.raises(InvalidOption, match=word):
+            jobs.office.turn()
+        jobs.close()
+
+
 def test_a_pause_survives_new_settings(make_office, clock):
     first = make_office(clock=clock)
     first.office.beat("parser")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from jobtrail.errors import InvalidOption
-from jobtrail.job.task import seconds_option
 from jobtrail.messages import Message, tr
 from jobtrail.notify import announce
 from jobtrail.notify.plugin import Notify
 from jobtrail.plugins.plugin import Plugin
 from jobtrail.plugins.running import application
+from jobtrail.runtime.context import Context
 
 from . import activity, commands, console, routes
-from .service import OfficeService, OfficeSettings, check_module, registration
-from .store import Registration
+from .service import OfficeService, settings_of
 from .tables import office_metadata
 
 SCHEDULES = {
@@ -63,19 +61,13 @@ class Office(Plugin):
         timezone: str = "UTC",
     ) -> None:  # fmt: skip
         super().__init__("office", about=tr("office.about"), uses=[Notify()])
-        given = {
+        given: dict[str, Any] = {
             "warn_after": warn_after, "error_after": error_after, "recovery_beats": recovery_beats, "quiet_hours": quiet_hours,
         }  # fmt: skip
-        default = registration(Registration(), given)
-        settings = OfficeSettings(
-            default,
-            None if modules is None else _named(modules, default),
-            timedelta(hours=_at_least("history_hours", history_hours, 3)),
-            timedelta(days=_at_least("metrics_days", metrics_days, 1)),
-            _at_least("blind_after", blind_after, 10),
-        )
+        given |= {"modules": modules, "history_hours": history_hours, "metrics_days": metrics_days, "blind_after": blind_after}
+        settings_of(given)  # refused here, not when a service is made
         self.tables(office_metadata, "jobtrail.office.migrations", "0001")
-        self.service(partial(_service, settings))
+        self.service(partial(_service, given))
         self.middleware(scope="application", options=("module",))(activity.report_activity)
         _declare_tasks(self, {**SCHEDULES, **_rules(schedules or {})}, timezone)
         self.loop(every=1.0)(watch_modules)
@@ -85,22 +77,6 @@ class Office(Plugin):
         console.add_to(self)
 
 
-def _named(modules: Iterable[str] | Mapping[str, Mapping[str, Any]], default: Registration) -> dict[str, Registration]:
-    listed = dict(modules) if isinstance(modules, Mapping) else {name: {} for name in modules}
-    found = {}
-    for name, limits in listed.items():
-        how = registration(default, limits)
-        found[check_module(name)] = Registration(how.limits, how.quiet_hours, declared=True)
-    return found
-
-
-def _at_least(name: str, value: Any, least: float) -> float:
-    seconds = seconds_option(name, value)
-    if seconds is None or seconds < least:
-        raise InvalidOption(Message("office.too-short", name=name, least=least, value=repr(value)))
-    return seconds
-
-
 def _rules(given: Mapping[str, Any]) -> Mapping[str, Any]:
     unknown = sorted(set(given) - set(SCHEDULES))
     if unknown:
@@ -108,7 +84,15 @@ def _rules(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return given
 
 
-def _service(settings: OfficeSettings, jobs: Any) -> OfficeService:
+def _service(given: Mapping[str, Any], jobs: Any) -> OfficeService:
+    """Make the service: what the program says, with ``[plugins.office]`` of jobtrail.toml over it."""
+    table = jobs.overrides.plugins.get("office", {})
+    unknown = sorted(set(table) - set(given))
+    if unknown:
+        where = f"{jobs.overrides.path}, plugins.office"
+        raise InvalidOption(Message("office.unknown-setting", place=where, name=unknown[0], known=sorted(given)))
+    settings = settings_of({**given, **table})
+
     def failed(names: list[str]) -> None:
         jobs.task_named("office_notify_errors").enqueue(modules=sorted(names))
 
@@ -136,9 +120,15 @@ def _declare_tasks(plugin: Plugin, rules: Mapping[str, Any], timezone: str) -> N
             plugin.schedule(rules[task.name], tz=timezone)(task)
 
 
-def office_cleanup_history() -> dict[str, int]:
-    """Remove old history, after its figures are written."""
-    return {"deleted_rows": application().office.clean(wait=threading.Event().wait)}
+def office_cleanup_history(ctx: Context) -> dict[str, int]:
+    """Remove old history, after its figures are written; a stop ends it after the chunk at hand."""
+
+    def rest(seconds: float) -> bool:
+        ctx.check_cancelled()
+        time.sleep(seconds)
+        return False
+
+    return {"deleted_rows": application().office.clean(wait=rest)}
 
 
 def office_check_heartbeat() -> dict[str, int]:

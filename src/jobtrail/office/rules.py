@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,6 +17,9 @@ from .quiet import QuietWindow, parse_quiet_hours, reached
 
 LONGEST = 366 * 86400.0  # seconds
 MOST_BEATS = 1000
+MOST_NUMBERS = 20
+_MODULE = re.compile(r"\w[\w.:@-]{0,99}")
+_NUMBER = re.compile(r"[A-Za-z_][\w.-]{0,49}")
 AHEAD = 1.0  # seconds by which a reported time may be ahead of the store's clock before that is said
 
 
@@ -280,3 +285,29 @@ def _moved(module: WatchedModule, to: ModuleStatus, now: datetime, reason: Messa
 def is_worse(status: ModuleStatus, than: ModuleStatus) -> bool:
     """Whether a status is worse than another; paused is compared with none."""
     return _RANK.get(status, 0) > _RANK.get(than, 0)
+
+
+def check_module(name: Any) -> str:
+    """Return the name of a module.
+
+    Raises:
+        InvalidOption: If it is not a text of up to 100 letters, digits and . : @ _ -, which begins with a letter or digit.
+    """
+    if not isinstance(name, str) or not _MODULE.fullmatch(name) or name.startswith("_"):
+        raise InvalidOption(Message("office.bad-name", name=repr(name)))
+    return name
+
+
+def check_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of a beat.
+
+    Raises:
+        InvalidOption: If there are too many, or a name or value is not valid.
+    """
+    if len(numbers) > MOST_NUMBERS:
+        raise InvalidOption(Message("office.too-many-numbers", most=MOST_NUMBERS))
+    for name, value in numbers.items():
+        right = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300  # NaN is not less
+        if not isinstance(name, str) or not _NUMBER.fullmatch(name) or not right:
+            raise InvalidOption(Message("office.bad-number", name=repr(name), value=repr(value)))
+    return dict(numbers)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 
 from jobtrail.errors import InvalidOption
+from jobtrail.job.task import seconds_option
 from jobtrail.messages import Message
 
 from . import aggregation, rules, views
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
     from jobtrail.store import Store
 
-MOST_NUMBERS = 20
 WATCHES_EVERY = timedelta(seconds=5)
 CHECKS_EVERY = 300.0  # seconds between two runs of the schedule
 LONGEST_MESSAGE = 2000  # characters
-_MODULE = re.compile(r"\w[\w.:@-]{0,99}")
-_NUMBER = re.compile(r"[A-Za-z_][\w.-]{0,49}")
 T = TypeVar("T")
 
 
@@ -45,32 +42,6 @@ class OfficeSettings:
     history: timedelta = timedelta(hours=24)
     figures: timedelta = timedelta(days=90)
     blind_after: float = 30.0
-
-
-def check_module(name: Any) -> str:
-    """Return the name of a module.
-
-    Raises:
-        InvalidOption: If it is not a text of up to 100 letters, digits and . : @ _ -, which begins with a letter or digit.
-    """
-    if not isinstance(name, str) or not _MODULE.fullmatch(name) or name.startswith("_"):
-        raise InvalidOption(Message("office.bad-name", name=repr(name)))
-    return name
-
-
-def check_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of a beat.
-
-    Raises:
-        InvalidOption: If there are too many, or a name or value is not valid.
-    """
-    if len(numbers) > MOST_NUMBERS:
-        raise InvalidOption(Message("office.too-many-numbers", most=MOST_NUMBERS))
-    for name, value in numbers.items():
-        right = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300  # NaN is not less
-        if not isinstance(name, str) or not _NUMBER.fullmatch(name) or not right:
-            raise InvalidOption(Message("office.bad-number", name=repr(name), value=repr(value)))
-    return dict(numbers)
 
 
 class OfficeService:
@@ -140,14 +111,14 @@ class OfficeService:
             jobs.office.beat("parser", rows=120)
             ```
         """
-        check_module(module)
+        rules.check_module(module)
         if status is not None and status not in REPORTED:
             raise InvalidOption(Message("office.bad-status", value=repr(status), known=[one.value for one in REPORTED]))
         if message is not None and (not isinstance(message, str) or len(message) > LONGEST_MESSAGE):
             raise InvalidOption(Message("office.bad-message", most=LONGEST_MESSAGE))
         if at is not None and (not isinstance(at, datetime) or at.utcoffset() is None):
             raise InvalidOption(Message("office.bad-time", value=repr(at)))
-        checked = check_numbers({**(numbers or {}), **more})
+        checked = rules.check_numbers({**(numbers or {}), **more})
         self._make_ready()
         now = self.store.now()
         said = ModuleBeat(at or now, None if status is None else ModuleStatus(status), message, checked)
@@ -257,7 +228,7 @@ class OfficeService:
         Raises:
             InvalidOption: If an argument is not valid, or there is a module of this name.
         """
-        check_module(module)
+        rules.check_module(module)
         how = replace(registration(self.settings.default, limits), declared=True, own_limits=bool(limits))
         self._make_ready()
         now = self.store.now()
@@ -470,3 +441,36 @@ def registration(base: Registration, given: Mapping[str, Any]) -> Registration:
         if isinstance(limits[name], int) and not isinstance(limits[name], bool):
             limits[name] = float(limits[name]) if math.isfinite(limits[name]) else limits[name]
     return replace(base, limits=ModuleLimits(**limits), quiet_hours=quiet)
+
+
+def settings_of(given: Mapping[str, Any]) -> OfficeSettings:
+    """Return the settings that the arguments of `Office` say.
+
+    Raises:
+        InvalidOption: If a value is not valid.
+    """
+    limits = {name: given[name] for name in ("warn_after", "error_after", "recovery_beats", "quiet_hours")}
+    default, modules = registration(Registration(), limits), given["modules"]
+    return OfficeSettings(
+        default,
+        None if modules is None else _named(modules, default),
+        timedelta(hours=_at_least("history_hours", given["history_hours"], 3)),
+        timedelta(days=_at_least("metrics_days", given["metrics_days"], 1)),
+        _at_least("blind_after", given["blind_after"], 10),
+    )
+
+
+def _named(modules: Iterable[str] | Mapping[str, Mapping[str, Any]], default: Registration) -> dict[str, Registration]:
+    listed = dict(modules) if isinstance(modules, Mapping) else {name: {} for name in modules}
+    found = {}
+    for name, limits in listed.items():
+        how = registration(default, limits)
+        found[rules.check_module(name)] = Registration(how.limits, how.quiet_hours, declared=True)
+    return found
+
+
+def _at_least(name: str, value: Any, least: float) -> float:
+    seconds = seconds_option(name, value)
+    if seconds is None or seconds < least:
+        raise InvalidOption(Message("office.too-short", name=name, least=least, value=repr(value)))
+    return seconds

@@ -49,6 +49,7 @@ clock-ahead =
 ## Settings
 
 too-short = { $name } must be at least { $least }; it is { $value }
+unknown-setting = { $place }: there is no setting '{ $name }'; the settings are: { $known }
 unknown-schedule = Office has no schedule '{ $name }'; the schedules are: { $known }
 unknown-limit = a module has no setting '{ $name }'; the settings are: { $known }
 

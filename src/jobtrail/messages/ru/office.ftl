@@ -57,6 +57,7 @@ clock-ahead =
 ## Настройки
 
 too-short = { $name } — не меньше { $least }, а задано { $value }
+unknown-setting = { $place }: настройки '{ $name }' нет; есть: { $known }
 unknown-schedule = в Office нет расписания '{ $name }'; есть: { $known }
 unknown-limit = у модуля нет настройки '{ $name }'; есть: { $known }
 
