@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 FILE_LINES, TEST_LINES = 500, 600
 FUNCTION_LINES = 50
 HEAVY = (
-    "alembic", "celery", "fastapi", "jsonschema", "opentelemetry", "prometheus_client", "pydantic_settings", "rich",
+    "alembic", "apscheduler", "celery", "fastapi", "jsonschema", "opentelemetry", "prometheus_client", "pydantic_settings", "rich",
     "typer",
 )  # fmt: skip
 # In pieces, so that this file does not name what it forbids.

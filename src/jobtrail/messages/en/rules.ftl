@@ -1,4 +1,4 @@
-not-a-rule = { $value } is not a time rule; accepted are cron text such as '0 3 * * *' or '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', a timedelta, a datetime with a time zone, and the results of cron(), every(), at() and calendar_interval()
+not-a-rule = { $value } is not a time rule; accepted are cron text such as '0 3 * * *' or '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', a timedelta, a datetime with a time zone, the results of cron(), every(), at() and calendar_interval(), and triggers of APScheduler
 not-a-number = { $name } must be a number, at least { $least }; it is { $value }
 not-whole = { $name } must be a whole number, at least { $least }; it is { $value }
 not-a-moment = { $name } must be a datetime with a time zone, such as datetime.now(UTC); it is { $value }
@@ -198,3 +198,12 @@ unit-each =
        *[other] th
     } { unit } from { $first } to { $last }
 of-every-unit = of every { unit }
+
+## Triggers of APScheduler
+
+of-trigger = at the times of { $trigger }
+trigger-unknown = the trigger { $trigger } is not known here; accepted are { $known } of APScheduler themselves, because only these can be stored as JSON
+trigger-zone = the time zone { $zone } of the trigger has no name; give the trigger a named one, such as timezone="Europe/Berlin"
+trigger-jitter = the trigger has a jitter, which is another one in each process; leave it out and give jitter= to the schedule
+trigger-not-installed = the rule is a trigger of APScheduler, which is not installed here; install jobtrail[apscheduler]
+trigger-never-agrees = the triggers of { $trigger } agreed on no time in { $count-grouped } steps; combine triggers that have times in common

@@ -1,4 +1,4 @@
-not-a-rule = { $value } — не правило времени; подходят текст cron, например '0 3 * * *' или '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', timedelta, datetime с часовым поясом и то, что возвращают cron(), every(), at() и calendar_interval()
+not-a-rule = { $value } — не правило времени; подходят текст cron, например '0 3 * * *' или '@daily', 'every 5 minutes', 'at 2030-01-31T03:00Z', timedelta, datetime с часовым поясом, то, что возвращают cron(), every(), at() и calendar_interval(), и триггеры APScheduler
 not-a-number = { $name } должно быть числом не меньше { $least }, а не { $value }
 not-whole = { $name } должно быть целым числом не меньше { $least }, а не { $value }
 not-a-moment = { $name } должно быть datetime с часовым поясом, например datetime.now(UTC), а не { $value }
@@ -353,3 +353,12 @@ of-every-unit =
         [minute] каждой минуты
        *[hour] каждого часа
     }
+
+## Триггеры APScheduler
+
+of-trigger = во времена триггера { $trigger }
+trigger-unknown = триггер { $trigger } здесь неизвестен; принимаются сами { $known } из APScheduler, потому что только их можно хранить как JSON
+trigger-zone = у часового пояса { $zone } этого триггера нет имени; задайте триггеру пояс с именем, например timezone="Europe/Berlin"
+trigger-jitter = у триггера есть jitter, а он в каждом процессе свой; уберите его и задайте расписанию jitter=
+trigger-not-installed = это правило – триггер APScheduler, который здесь не установлен; установите jobtrail[apscheduler]
+trigger-never-agrees = триггеры { $trigger } не сошлись ни на одном времени за { $count-grouped } шагов; соединяйте триггеры, у которых есть общие времена

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import re
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from hashlib import blake2b
@@ -21,6 +20,9 @@ from jobtrail.errors import InvalidSchedule
 from jobtrail.messages import Message
 
 from . import cron_text
+from .apscheduler_trigger import TriggerRule, is_trigger
+from .base import KINDS
+from .base import Rule as Rule  # noqa: PLC0414 - the rules and what they have in common are imported from here
 from .zones import SECOND, change, instant, local, real, zone_name
 
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
@@ -33,53 +35,6 @@ _INTERVAL = re.compile(
     re.ASCII,
 )
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-class Rule(ABC):
-    """When a schedule runs: a series of moments, the same in every process, whatever the zone of the host.
-
-    The four kinds are `Cron`, `Every`, `At` and `Calendar`; all are frozen values, made by `cron`, `every`, `at` and
-    `calendar_interval`. ``zone`` is the zone whose clock the rule reads; intervals and moments are only shown in it.
-    """
-
-    zone: str
-
-    @abstractmethod
-    def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first moment of the rule that is strictly later than ``moment``, in UTC; None if there is none.
-
-        Raises:
-            InvalidSchedule: If ``moment`` has no zone, or the rule counts from a start and has none yet.
-
-        """
-
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """Return the rule as JSON, for `from_json`."""
-
-    def between(self, after: datetime, until: datetime, limit: int | None = None) -> Iterator[datetime]:
-        """Yield the moments in (after, until], oldest first, at most ``limit`` of them."""
-        until = real(until, "until")
-        at = self.next_after(after)
-        while at is not None and at <= until and (limit is None or limit > 0):
-            yield at
-            limit = None if limit is None else limit - 1
-            at = self.next_after(at)
-
-    def anchored(self, moment: datetime) -> Rule:
-        """Return the rule with ``moment`` as its start, if it counts from a start and has none; else the rule itself."""
-        real(moment)
-        return self
-
-    @staticmethod
-    def from_json(stored: Mapping[str, Any]) -> Rule:
-        """Return the rule that `to_json` wrote.
-
-        Raises:
-            InvalidSchedule: If it is not a rule, or was written by a newer version.
-
-        """
-        return _from_json(stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +340,7 @@ def calendar_interval(
 
 
 def parse_rule(value: Any, tz: Any = None) -> Rule:
-    """Return a rule from a rule, a text, a timedelta or an aware datetime.
+    """Return a rule from a rule, a text, a timedelta, an aware datetime or a trigger of APScheduler.
 
     Args:
         value: The rule, as docs/reference/schedule-rules.md describes it.
@@ -397,6 +352,9 @@ def parse_rule(value: Any, tz: Any = None) -> Rule:
     """
     if isinstance(value, Rule):
         return value
+    if is_trigger(value):
+        rule = TriggerRule.of(value)
+        return Every(value.interval, None, rule.zone) if rule.counts_from_creation else rule
     if isinstance(value, timedelta):
         return Every(value, None, zone_name(tz))
     if isinstance(value, datetime):
@@ -470,23 +428,16 @@ def _read_at(text: str, tz: Any) -> At:
         raise InvalidSchedule(Message("rules.not-a-moment-text", text=repr(f"at {text}"[:63]))) from None
 
 
-def _from_json(stored: Any) -> Rule:
-    """Return the rule that a `to_json` wrote."""
-    known: dict[str, Callable[..., Rule]] = {
-        "cron": Cron,
-        "every": lambda seconds, start, zone: Every(timedelta(seconds=seconds), _moment(start), zone),
-        "at": lambda moment, zone: At(datetime.fromisoformat(moment), zone),
-        "calendar": lambda months, days, at, start, zone: Calendar(
-            months, days, time.fromisoformat(at), start and date.fromisoformat(start), zone
-        ),
-    }
-    try:
-        return known[stored["kind"]](**{name: value for name, value in stored.items() if name != "kind"})
-    except InvalidSchedule:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise InvalidSchedule(Message("rules.stored-unknown", value=str(stored)[:200])) from None
-
-
 def _moment(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
+
+
+KINDS.update(
+    cron=Cron,
+    every=lambda seconds, start, zone: Every(timedelta(seconds=seconds), _moment(start), zone),
+    at=lambda moment, zone: At(datetime.fromisoformat(moment), zone),
+    calendar=lambda months, days, at, start, zone: Calendar(
+        months, days, time.fromisoformat(at), start and date.fromisoformat(start), zone
+    ),
+    apscheduler=TriggerRule.of_json,
+)

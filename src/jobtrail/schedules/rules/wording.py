@@ -18,6 +18,7 @@ from cronsim import CronSim
 from jobtrail.errors import InvalidOption
 from jobtrail.messages import LANGUAGES, Message, render
 
+from .apscheduler_trigger import TriggerRule
 from .rules import At, Calendar, Cron, Every, Rule
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def explain(rule: Rule) -> Message:
         return _since(_interval(rule.interval), rule.start and shown(rule.start, rule.zone))
     if isinstance(rule, At):
         return Message("rules.once", moment=shown(rule.moment, rule.zone))
+    if isinstance(rule, TriggerRule):
+        times = Message("rules.of-trigger", trigger=str(rule.trigger))
+        return Message("rules.in-zone", words=times, zone=rule.zone)
     text = _calendar(rule) if isinstance(rule, Calendar) else _cron(cast("Cron", rule))
     return Message("rules.in-zone", words=text, zone=rule.zone)
 
