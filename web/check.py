@@ -32,6 +32,9 @@ def main() -> int:
 
     try:
         run("exec", "--", "biome", "check", ".")
+        with tempfile.TemporaryDirectory() as folder:
+            _copy_pages_of_plugins(Path(folder))
+            run("exec", "--", "biome", "check", f"--config-path={folder}", folder)
         run("test", "--silent")
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder)
@@ -41,6 +44,13 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201 - a script
         return 1
     return 0
+
+
+def _copy_pages_of_plugins(folder: Path) -> None:
+    """Copy the pages of our own plug-ins below the rules of the console's sources."""
+    shutil.copy(WEB / "biome.json", folder)
+    for place in (WEB.parent / "src" / "jobtrail").glob("*/console"):
+        shutil.copytree(place, folder / "src" / place.parent.name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
 
 
 def _copy_with_current_types(folder: Path, run: Callable[..., None]) -> None:

@@ -5,20 +5,42 @@ const FULL = "M5.3 1.6h5.4l3.7 3.7v5.4l-3.7 3.7H5.3l-3.7-3.7V5.3z";
 
 /* As in the console: a state is always shape, word and colour. [tag, attributes] */
 const SHAPES = {
-  ok: [["circle", { cx: 8, cy: 8, r: 6.2 }], ["path", { d: "M5 8.3 7.2 10.4 11 5.9" }]],
-  warning: [["path", { d: "M8 1.9 14.6 13.6H1.4z" }], ["path", { d: "M8 6.2v3.4M8 11.6v.1" }]],
+  ok: [
+    ["circle", { cx: 8, cy: 8, r: 6.2 }],
+    ["path", { d: "M5 8.3 7.2 10.4 11 5.9" }],
+  ],
+  warning: [
+    ["path", { d: "M8 1.9 14.6 13.6H1.4z" }],
+    ["path", { d: "M8 6.2v3.4M8 11.6v.1" }],
+  ],
   error: [
     ["path", { d: FULL, fill: "currentColor", stroke: "none" }],
     ["path", { d: "M5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4", stroke: "var(--hole, var(--surface))", "stroke-width": 1.8 }],
   ],
-  paused: [["circle", { cx: 8, cy: 8, r: 6.2 }], ["path", { d: "M6.4 5.6v4.8M9.6 5.6v4.8" }]],
-  waiting: [["circle", { cx: 8, cy: 8, r: 6.2, "stroke-dasharray": "2.6 1.7" }], ["path", { d: "M8 4.8V8l2.2 1.5" }]],
-  off: [["circle", { cx: 8, cy: 8, r: 6.2 }], ["path", { d: "M3.8 12.2 12.2 3.8" }]],
+  paused: [
+    ["circle", { cx: 8, cy: 8, r: 6.2 }],
+    ["path", { d: "M6.4 5.6v4.8M9.6 5.6v4.8" }],
+  ],
+  waiting: [
+    ["circle", { cx: 8, cy: 8, r: 6.2, "stroke-dasharray": "2.6 1.7" }],
+    ["path", { d: "M8 4.8V8l2.2 1.5" }],
+  ],
+  off: [
+    ["circle", { cx: 8, cy: 8, r: 6.2 }],
+    ["path", { d: "M3.8 12.2 12.2 3.8" }],
+  ],
   left: [["path", { d: "M10 3.5 5.5 8l4.5 4.5" }]],
   x: [["path", { d: "m4 4 8 8M12 4l-8 8" }]],
   gap: [["rect", { x: 2.5, y: 2.5, width: 11, height: 11, rx: 1.5, "stroke-dasharray": "2.4 2" }]],
-  sleep: [["path", { d: "M1.8 8.8h4l-4 5h4" }], ["path", { d: "M7 4.8h3.4L7 9.2h3.4" }], ["path", { d: "M11.6 1.6h2.8l-2.8 3.6h2.8" }]],
-  info: [["circle", { cx: 8, cy: 8, r: 6.2 }], ["path", { d: "M8 7.3v3.7M8 5v.1" }]],
+  sleep: [
+    ["path", { d: "M1.8 8.8h4l-4 5h4" }],
+    ["path", { d: "M7 4.8h3.4L7 9.2h3.4" }],
+    ["path", { d: "M11.6 1.6h2.8l-2.8 3.6h2.8" }],
+  ],
+  info: [
+    ["circle", { cx: 8, cy: 8, r: 6.2 }],
+    ["path", { d: "M8 7.3v3.7M8 5v.1" }],
+  ],
 };
 
 /** An element with attributes and children; `on…` attributes are listeners, null and false are left out. */
@@ -58,8 +80,11 @@ export function note(tone, shape, text, alert = false) {
 export function card(title, { sub, end, level = "h2", className = "" } = {}, ...children) {
   const id = `h-${++card.made}`;
   const head = el(
-    "div", { class: "card-head" }, el(level, { id }, title),
-    sub && el("span", { class: "dim small" }, sub), end && el("span", { class: "end" }, end),
+    "div",
+    { class: "card-head" },
+    el(level, { id }, title),
+    sub && el("span", { class: "dim small" }, sub),
+    end && el("span", { class: "end" }, end),
   );
   return el("section", { class: `card ${className}`, "aria-labelledby": id }, head, children);
 }
@@ -80,15 +105,23 @@ export function link(host, path, attributes, ...children) {
 }
 
 export function empty(title, text) {
-  return el("div", { class: "empty" }, icon("gap"), el("p", {}, el("b", {}, title), text && el("span", {}, ` ${text}`)));
+  return el(
+    "div",
+    { class: "empty" },
+    icon("gap"),
+    el("p", {}, el("b", {}, title), text && el("span", {}, ` ${text}`)),
+  );
 }
 
 /** A choice of a few; the chosen one is pressed. `options` are [value, text or elements]. */
 export function choice(label, options, value, onchange) {
   const buttons = options.map(([one, text]) =>
-    el("button", { type: "button", "aria-pressed": String(one === value), onclick: () => choose(one) }, text));
+    el("button", { type: "button", "aria-pressed": String(one === value), onclick: () => choose(one) }, text),
+  );
   const choose = (next) => {
-    buttons.forEach((one, place) => { one.setAttribute("aria-pressed", options[place][0] === next); });
+    buttons.forEach((one, place) => {
+      one.setAttribute("aria-pressed", options[place][0] === next);
+    });
     onchange(next);
   };
   return el("fieldset", { class: "seg" }, el("legend", { class: "vh" }, label), buttons);
@@ -126,7 +159,9 @@ export function sheet(parent, address) {
 export function storeClock() {
   let ahead = 0;
   return {
-    set: (iso) => { ahead = Date.parse(iso) - Date.now(); },
+    set: (iso) => {
+      ahead = Date.parse(iso) - Date.now();
+    },
     now: () => Date.now() + ahead,
   };
 }
@@ -146,13 +181,23 @@ export function ask(host, { title, text, fields = [], verb, danger = false, run,
   const go = el("button", { type: "submit", class: `btn ${danger ? "danger" : "primary"}` }, verb);
   const close = () => box.close();
   const form = el(
-    "form", { class: "dialog-body" }, text && el("p", { class: "soft" }, text), fields, told,
+    "form",
+    { class: "dialog-body" },
+    text && el("p", { class: "soft" }, text),
+    fields,
+    told,
     el("div", { class: "dialog-foot" }, go, button(host.text("Leave it", "Оставить"), close, "quiet")),
   );
-  const shut = el("button", { type: "button", class: "icon-btn", "aria-label": host.text("Close", "Закрыть"), onclick: close }, icon("x"));
+  const shut = el(
+    "button",
+    { type: "button", class: "icon-btn", "aria-label": host.text("Close", "Закрыть"), onclick: close },
+    icon("x"),
+  );
   const box = el(
-    "dialog", { class: "dialog", "aria-label": title, onclose: () => box.remove() },
-    el("header", { class: "card-head" }, el("h2", {}, title), el("span", { class: "end" }, shut)), form,
+    "dialog",
+    { class: "dialog", "aria-label": title, onclose: () => box.remove() },
+    el("header", { class: "card-head" }, el("h2", {}, title), el("span", { class: "end" }, shut)),
+    form,
   );
   let busy = false;
   form.addEventListener("submit", async (event) => {
@@ -170,5 +215,7 @@ export function ask(host, { title, text, fields = [], verb, danger = false, run,
   });
   document.body.append(box);
   box.showModal();
-  return () => { if (box.isConnected) box.close(); };
+  return () => {
+    if (box.isConnected) box.close();
+  };
 }

@@ -3,11 +3,28 @@ import { ask, el, field } from "../notify/parts.js";
 
 const path = (module, rest = "") => `modules/${encodeURIComponent(module.module)}${rest}`;
 
-const PAUSES = [["15", 15], ["60", 60], ["240", 240], ["1440", 1440], ["", null]];
+const PAUSES = [
+  ["15", 15],
+  ["60", 60],
+  ["240", 240],
+  ["1440", 1440],
+  ["", null],
+];
 
 export function pause(host, module, after) {
-  const until = el("select", { class: "input", name: "minutes" }, PAUSES.map(([value, minutes]) =>
-    el("option", { value, selected: value === "60" }, minutes ? host.formatAge(minutes * 60) : host.text("until somebody resumes it", "пока кто-нибудь не возобновит"))));
+  const until = el(
+    "select",
+    { class: "input", name: "minutes" },
+    PAUSES.map(([value, minutes]) =>
+      el(
+        "option",
+        { value, selected: value === "60" },
+        minutes
+          ? host.formatAge(minutes * 60)
+          : host.text("until somebody resumes it", "пока кто-нибудь не возобновит"),
+      ),
+    ),
+  );
   return ask(host, {
     title: host.text(`Pause ${module.module}?`, `Приостановить ${module.module}?`),
     text: host.text(
@@ -16,13 +33,22 @@ export function pause(host, module, after) {
     ),
     fields: [
       field(host.text("For how long", "На сколько"), until),
-      field(host.text("Reason", "Причина"), el("input", { class: "input", name: "reason", maxlength: 500, placeholder: host.text("maintenance", "обслуживание") })),
+      field(
+        host.text("Reason", "Причина"),
+        el("input", {
+          class: "input",
+          name: "reason",
+          maxlength: 500,
+          placeholder: host.text("maintenance", "обслуживание"),
+        }),
+      ),
     ],
     verb: host.text("Pause", "Приостановить"),
-    run: (form) => host.post(path(module, "/pause"), {
-      ...(form.get("minutes") ? { minutes: Number(form.get("minutes")) } : {}),
-      ...(form.get("reason").trim() ? { reason: form.get("reason").trim() } : {}),
-    }),
+    run: (form) =>
+      host.post(path(module, "/pause"), {
+        ...(form.get("minutes") ? { minutes: Number(form.get("minutes")) } : {}),
+        ...(form.get("reason").trim() ? { reason: form.get("reason").trim() } : {}),
+      }),
     after,
   });
 }
@@ -42,27 +68,59 @@ export function limits(host, module, after) {
   const seconds = { type: "number", min: 1, max: 31_622_400, step: "any", required: true };
   const own = el("input", { class: "check", type: "checkbox", name: "settings" });
   const fields = [
-    field(host.text("Warning after, in seconds", "Предупреждение через, в секундах"), input("warn_after", module.warn_after, seconds)),
-    field(host.text("Error after, in seconds", "Ошибка через, в секундах"), input("error_after", module.error_after, seconds)),
-    field(host.text("Beats in a row that bring it back to ok", "Сигналов подряд, чтобы вернуться в порядок"), input("recovery_beats", module.recovery_beats, { type: "number", min: 1, max: 1000, required: true })),
-    field(host.text("Quiet hours", "Часы тишины"), input("quiet_hours", module.quiet_hours, { maxlength: 2000, placeholder: "mon-fri 22:00-06:00 Europe/Berlin" })),
+    field(
+      host.text("Warning after, in seconds", "Предупреждение через, в секундах"),
+      input("warn_after", module.warn_after, seconds),
+    ),
+    field(
+      host.text("Error after, in seconds", "Ошибка через, в секундах"),
+      input("error_after", module.error_after, seconds),
+    ),
+    field(
+      host.text("Beats in a row that bring it back to ok", "Сигналов подряд, чтобы вернуться в порядок"),
+      input("recovery_beats", module.recovery_beats, { type: "number", min: 1, max: 1000, required: true }),
+    ),
+    field(
+      host.text("Quiet hours", "Часы тишины"),
+      input("quiet_hours", module.quiet_hours, { maxlength: 2000, placeholder: "mon-fri 22:00-06:00 Europe/Berlin" }),
+    ),
   ];
-  const group = el("fieldset", { class: "om-fields" }, el("legend", { class: "vh" }, host.text("Limits", "Пределы")), fields);
-  own.addEventListener("change", () => { group.disabled = own.checked; });
+  const group = el(
+    "fieldset",
+    { class: "om-fields" },
+    el("legend", { class: "vh" }, host.text("Limits", "Пределы")),
+    fields,
+  );
+  own.addEventListener("change", () => {
+    group.disabled = own.checked;
+  });
   const back = module.own_limits
-    ? [el("label", { class: "om-check" }, own, el("span", {}, host.text("use the limits of the settings again", "снова взять пределы из настроек")))]
+    ? [
+        el(
+          "label",
+          { class: "om-check" },
+          own,
+          el("span", {}, host.text("use the limits of the settings again", "снова взять пределы из настроек")),
+        ),
+      ]
     : [];
   return ask(host, {
     title: host.text(`Limits of ${module.module}`, `Пределы ${module.module}`),
     text: host.text("Its status is judged anew at once.", "Состояние сразу определяется заново."),
     fields: [group, ...back],
     verb: host.text("Change the limits", "Изменить пределы"),
-    run: (form) => host.post(path(module, "/limits"), own.checked ? {} : {
-      warn_after: Number(form.get("warn_after")),
-      error_after: Number(form.get("error_after")),
-      recovery_beats: Number(form.get("recovery_beats")),
-      quiet_hours: form.get("quiet_hours"),
-    }),
+    run: (form) =>
+      host.post(
+        path(module, "/limits"),
+        own.checked
+          ? {}
+          : {
+              warn_after: Number(form.get("warn_after")),
+              error_after: Number(form.get("error_after")),
+              recovery_beats: Number(form.get("recovery_beats")),
+              quiet_hours: form.get("quiet_hours"),
+            },
+      ),
     after,
   });
 }

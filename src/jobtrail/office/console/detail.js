@@ -14,7 +14,13 @@ export function detail(host, name, role, clock) {
   const facts = el("dl", { class: "kv" });
   const acts = el("div", { class: "om-acts" });
   const top = el("div", { class: "om-top" });
-  const back = link(host, PAGE, { class: "om-back" }, icon("left"), el("span", {}, host.text("All modules", "Все модули")));
+  const back = link(
+    host,
+    PAGE,
+    { class: "om-back" },
+    icon("left"),
+    el("span", {}, host.text("All modules", "Все модули")),
+  );
   const bar = el("div");
   const chart = el("div");
   const lines = el("tbody");
@@ -40,11 +46,13 @@ export function detail(host, name, role, clock) {
   function draw() {
     arrange(box, [back, head, figures, history]);
     bar.replaceChildren(dayBar(host, state.found.module.bar, state.found.bar_from), ends(host));
-    chart.replaceChildren(hourChart(host, state.found.hours, state.measure, (next) => {
-      state.measure = next;
-      draw();
-      chart.querySelector("[aria-pressed=true]")?.focus();
-    }));
+    chart.replaceChildren(
+      hourChart(host, state.found.hours, state.measure, (next) => {
+        state.measure = next;
+        draw();
+        chart.querySelector("[aria-pressed=true]")?.focus();
+      }),
+    );
     const all = [...state.found.history, ...state.older];
     lines.replaceChildren(...all.map((one) => historyLine(host, one)));
     more.replaceChildren(...footer(all));
@@ -52,13 +60,16 @@ export function detail(host, name, role, clock) {
   }
 
   function footer(all) {
-    if (all.length === 0) return [empty(host.text("Nothing has changed in the last day", "За последние сутки ничего не менялось"))];
+    if (all.length === 0)
+      return [empty(host.text("Nothing has changed in the last day", "За последние сутки ничего не менялось"))];
     const full = all.length % LINES === 0;
     return full ? [button(host.text("Older", "Раньше"), () => older(all.at(-1).at), "quiet")] : [];
   }
 
   async function older(before) {
-    const found = await host.get(`modules/${encodeURIComponent(name)}/history?limit=${LINES}&before=${encodeURIComponent(before)}`);
+    const found = await host.get(
+      `modules/${encodeURIComponent(name)}/history?limit=${LINES}&before=${encodeURIComponent(before)}`,
+    );
     if (found.history.length === 0) more.replaceChildren();
     else {
       state.older.push(...found.history);
@@ -73,7 +84,8 @@ export function detail(host, name, role, clock) {
       return;
     }
     const moved = module.status !== state.module.status || module.since !== state.module.since;
-    const acted = moved || module.paused_until !== state.module.paused_until || module.own_limits !== state.module.own_limits;
+    const acted =
+      moved || module.paused_until !== state.module.paused_until || module.own_limits !== state.module.own_limits;
     state.module = { ...state.module, ...module };
     if (moved) reload();
     if (acted || acts.childElementCount === 0) acts.replaceChildren(...actions(host, state, role, reload));
@@ -88,7 +100,10 @@ export function detail(host, name, role, clock) {
     const key = `${state.module.status} ${stale}`;
     if (top.dataset.key !== key) {
       top.dataset.key = key;
-      top.replaceChildren(tag(shown.tone, shown.shape, word(host, state.module.status)), ...(stale ? [sleeping(host)] : []));
+      top.replaceChildren(
+        tag(shown.tone, shown.shape, word(host, state.module.status)),
+        ...(stale ? [sleeping(host)] : []),
+      );
     }
     rows(facts, factsOf(host, state.module, now));
   }
@@ -96,11 +111,15 @@ export function detail(host, name, role, clock) {
   return { box, reload, update, tick };
 }
 
-export const sleeping = (host) => el("span", { class: "om-sleep" },
-  zzz(), host.text("silent", "молчит"));
+export const sleeping = (host) => el("span", { class: "om-sleep" }, zzz(), host.text("silent", "молчит"));
 
-const ends = (host) => el("p", { class: "om-ends dim small", "aria-hidden": "true" },
-  el("span", {}, host.text("24 h ago", "24 ч назад")), el("span", {}, host.text("now", "сейчас")));
+const ends = (host) =>
+  el(
+    "p",
+    { class: "om-ends dim small", "aria-hidden": "true" },
+    el("span", {}, host.text("24 h ago", "24 ч назад")),
+    el("span", {}, host.text("now", "сейчас")),
+  );
 
 function rows(list, pairs) {
   if (list.children.length !== pairs.length * 2) list.replaceChildren(...pairs.flatMap(() => [el("dt"), el("dd")]));
@@ -116,16 +135,30 @@ function factsOf(host, module, now) {
   const numbers = Object.entries(module.numbers ?? {}).map(([name, value]) => `${name} ${number(host, value)}`);
   const found = [
     [host.text("last heard of", "последний сигнал"), age(host, module, now) + at],
-    [host.text("in this state", "в состоянии"), host.text(`since ${host.formatTime(module.since)}`, `с ${host.formatTime(module.since)}`)],
-    [host.text("limits", "пределы"), host.text(
-      `warning after ${span(module.warn_after)}, error after ${span(module.error_after)}${module.own_limits ? " (its own)" : ""}`,
-      `предупреждение через ${span(module.warn_after)}, ошибка через ${span(module.error_after)}${module.own_limits ? " (свои)" : ""}`,
-    )],
+    [
+      host.text("in this state", "в состоянии"),
+      host.text(`since ${host.formatTime(module.since)}`, `с ${host.formatTime(module.since)}`),
+    ],
+    [
+      host.text("limits", "пределы"),
+      host.text(
+        `warning after ${span(module.warn_after)}, error after ${span(module.error_after)}${module.own_limits ? " (its own)" : ""}`,
+        `предупреждение через ${span(module.warn_after)}, ошибка через ${span(module.error_after)}${module.own_limits ? " (свои)" : ""}`,
+      ),
+    ],
     [host.text("says", "сообщает"), module.message || "–"],
     [host.text("numbers", "числа"), numbers.join(", ") || "–"],
   ];
-  if (module.recovery_beats > 1) found.push([host.text("ok again after", "в порядке после"), host.text(`${module.recovery_beats} beats in a row`, `сигналов подряд: ${module.recovery_beats}`)]);
-  if (module.quiet_hours) found.push([host.text("quiet hours", "часы тишины"), module.quiet_hours + (module.quiet_now ? host.text(" (now)", " (сейчас)") : "")]);
+  if (module.recovery_beats > 1)
+    found.push([
+      host.text("ok again after", "в порядке после"),
+      host.text(`${module.recovery_beats} beats in a row`, `сигналов подряд: ${module.recovery_beats}`),
+    ]);
+  if (module.quiet_hours)
+    found.push([
+      host.text("quiet hours", "часы тишины"),
+      module.quiet_hours + (module.quiet_now ? host.text(" (now)", " (сейчас)") : ""),
+    ]);
   if (module.status === "paused") found.push([host.text("paused", "пауза"), pausedText(host, module)]);
   return found;
 }
@@ -140,20 +173,52 @@ export function pausedText(host, module) {
 
 function actions(host, state, role, reload) {
   if (role !== "operator" && role !== "admin") return [];
-  const open = (what, after = reload) => () => what(host, state.module, after);
+  const open =
+    (what, after = reload) =>
+    () =>
+      what(host, state.module, after);
   const isPaused = state.module.status === "paused";
-  const found = [button(isPaused ? host.text("Pause anew …", "Пауза заново …") : host.text("Pause …", "Приостановить …"), open(changes.pause))];
+  const found = [
+    button(
+      isPaused ? host.text("Pause anew …", "Пауза заново …") : host.text("Pause …", "Приостановить …"),
+      open(changes.pause),
+    ),
+  ];
   if (isPaused) found.unshift(button(host.text("Resume …", "Возобновить …"), open(changes.resume), "primary"));
   if (role === "admin") {
     found.push(button(host.text("Limits …", "Пределы …"), open(changes.limits)));
-    found.push(button(host.text("Remove …", "Удалить …"), open(changes.remove, () => host.go(PAGE)), "danger"));
+    found.push(
+      button(
+        host.text("Remove …", "Удалить …"),
+        open(changes.remove, () => host.go(PAGE)),
+        "danger",
+      ),
+    );
   }
   return found;
 }
 
 function historyTable(host, body) {
-  const heads = [host.text("when", "когда"), host.text("state", "состояние"), host.text("why", "почему"), host.text("who", "кто")];
-  return el("table", { class: "t cards stack om-history" }, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), body);
+  const heads = [
+    host.text("when", "когда"),
+    host.text("state", "состояние"),
+    host.text("why", "почему"),
+    host.text("who", "кто"),
+  ];
+  return el(
+    "table",
+    { class: "t cards stack om-history" },
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        heads.map((head) => el("th", { scope: "col" }, head)),
+      ),
+    ),
+    body,
+  );
 }
 
 function historyLine(host, line) {
@@ -162,7 +227,18 @@ function historyLine(host, line) {
   const removed = line.to === "removed" ? host.text("removed", "удалён") : word(host, line.to);
   const state = isNote
     ? el("span", { class: "dim" }, host.text("note", "заметка"))
-    : el("span", { class: "om-move" }, line.from ? el("span", { class: "dim" }, `${word(host, line.from)} →`) : null, tag(to.tone, to.shape, removed));
-  return el("tr", {}, el("td", { class: "nowrap" }, host.formatTime(line.at)), el("td", {}, state),
-    el("td", { class: "break" }, line.reason ?? ""), el("td", { class: "break dim" }, line.actor ?? ""));
+    : el(
+        "span",
+        { class: "om-move" },
+        line.from ? el("span", { class: "dim" }, `${word(host, line.from)} →`) : null,
+        tag(to.tone, to.shape, removed),
+      );
+  return el(
+    "tr",
+    {},
+    el("td", { class: "nowrap" }, host.formatTime(line.at)),
+    el("td", {}, state),
+    el("td", { class: "break" }, line.reason ?? ""),
+    el("td", { class: "break dim" }, line.actor ?? ""),
+  );
 }

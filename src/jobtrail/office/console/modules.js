@@ -1,5 +1,20 @@
 /* The page "Modules" and its strip on the overview: who reports, who is silent, since when. */
-import { arrange, card, choice, el, empty, every, icon, link, note, say, sheet, storeClock, tag, why } from "../notify/parts.js";
+import {
+  arrange,
+  card,
+  choice,
+  el,
+  empty,
+  every,
+  icon,
+  link,
+  note,
+  say,
+  sheet,
+  storeClock,
+  tag,
+  why,
+} from "../notify/parts.js";
 import { dayBar, number } from "./charts.js";
 import { detail, pausedText, sleeping } from "./detail.js";
 import { age, hasMoved, inOrder, inTrouble, isStale, merged, NAMES, stateOf, word, zzz } from "./words.js";
@@ -32,15 +47,32 @@ async function one(element, host, name) {
     every(1, view.tick),
     every(RELOAD_EVERY, view.reload),
   ];
-  return () => stops.forEach((stop) => { stop(); });
+  return () =>
+    stops.forEach((stop) => {
+      stop();
+    });
 }
 
 /* -- all modules ----------------------------------------------------------------------------------- */
 
 async function all(element, host) {
-  const state = { modules: [], bars: new Map(), barFrom: null, watchedAt: null, watched: true, wanted: "", search: "", loaded: false };
+  const state = {
+    modules: [],
+    bars: new Map(),
+    barFrom: null,
+    watchedAt: null,
+    watched: true,
+    wanted: "",
+    search: "",
+    loaded: false,
+  };
   const clock = storeClock();
-  const parts = { cards: new Map(), grid: el("ul", { class: "om-grid-cards" }), head: el("div", { class: "om-head" }), told: el("div") };
+  const parts = {
+    cards: new Map(),
+    grid: el("ul", { class: "om-grid-cards" }),
+    head: el("div", { class: "om-head" }),
+    told: el("div"),
+  };
   const box = el("div", { class: "om-page" }, parts.told, parts.head, parts.grid);
   element.append(box);
 
@@ -75,7 +107,10 @@ async function all(element, host) {
   parts.draw = draw;
   await reload();
   const stops = [host.subscribe(TOPIC, take), every(1, draw), every(RELOAD_EVERY, reload)];
-  return () => stops.forEach((stop) => { stop(); });
+  return () =>
+    stops.forEach((stop) => {
+      stop();
+    });
 }
 
 function drawList(host, state, parts, now) {
@@ -85,8 +120,8 @@ function drawList(host, state, parts, now) {
   const names = new Set(state.modules.map((module) => module.module));
   for (const name of [...parts.cards.keys()]) if (!names.has(name)) parts.cards.delete(name);
   const cards = shown.map((module) => {
-    let found = parts.cards.get(module.module);
-    if (!found) parts.cards.set(module.module, (found = moduleCard(host, module.module)));
+    const found = parts.cards.get(module.module) ?? moduleCard(host, module.module);
+    parts.cards.set(module.module, found);
     found.update(module, state.bars.get(module.module) ?? "", state.barFrom, now);
     return found.item;
   });
@@ -103,7 +138,8 @@ function isWanted(module, state, now) {
 function drawTold(host, state, parts) {
   const found = [];
   if (state.problem) found.push(["failed", "error", state.problem]);
-  if (state.loaded && state.modules.length > 0 && !state.watched) found.push(["warning", "warning", unwatched(host, state)]);
+  if (state.loaded && state.modules.length > 0 && !state.watched)
+    found.push(["warning", "warning", unwatched(host, state)]);
   const key = found.map((one) => one[2]).join("\n");
   if (parts.told.dataset.key !== key) {
     parts.told.dataset.key = key;
@@ -124,9 +160,14 @@ function unwatched(host, state) {
 function drawHead(host, state, parts, now) {
   const count = (name) => state.modules.filter((module) => module.status === name).length;
   const stale = state.modules.filter((module) => isStale(module, now)).length;
-  const options = [["", `${host.text("all", "все")} ${state.modules.length}`],
-    ...NAMES.filter((name) => count(name) > 0 || state.wanted === name).map((name) => [name, `${word(host, name)} ${count(name)}`]),
-    ...(stale > 0 || state.wanted === "stale" ? [["stale", `${host.text("silent", "молчит")} ${stale}`]] : [])];
+  const options = [
+    ["", `${host.text("all", "все")} ${state.modules.length}`],
+    ...NAMES.filter((name) => count(name) > 0 || state.wanted === name).map((name) => [
+      name,
+      `${word(host, name)} ${count(name)}`,
+    ]),
+    ...(stale > 0 || state.wanted === "stale" ? [["stale", `${host.text("silent", "молчит")} ${stale}`]] : []),
+  ];
   const key = JSON.stringify([options, state.wanted, state.modules.length > FEW, state.loaded, state.problem]);
   if (parts.head.dataset.key === key) return;
   parts.head.dataset.key = key;
@@ -135,29 +176,45 @@ function drawHead(host, state, parts, now) {
     return;
   }
   const focused = parts.head.contains(document.activeElement) ? document.activeElement.tagName : null;
-  const search = parts.search ?? (parts.search = searchField(host, state, parts));
+  parts.search ??= searchField(host, state, parts);
   arrange(parts.head, [
-    choice(host.text("Which modules", "Какие модули"), options.map(([name, text]) => [name, name === "stale" ? [zzz(), text] : text]), state.wanted, (next) => {
-      state.wanted = next;
-      parts.draw();
-    }),
-    ...(state.modules.length > FEW ? [search] : []),
+    choice(
+      host.text("Which modules", "Какие модули"),
+      options.map(([name, text]) => [name, name === "stale" ? [zzz(), text] : text]),
+      state.wanted,
+      (next) => {
+        state.wanted = next;
+        parts.draw();
+      },
+    ),
+    ...(state.modules.length > FEW ? [parts.search] : []),
   ]);
   if (focused === "BUTTON") parts.head.querySelector("[aria-pressed=true]")?.focus();
 }
 
 function searchField(host, state, parts) {
   const label = host.text("Find a module", "Найти модуль");
-  return el("input", { class: "input om-search", type: "search", placeholder: label, "aria-label": label, oninput: (event) => {
-    state.search = event.target.value.trim().toLowerCase();
-    parts.draw();
-  } });
+  return el("input", {
+    class: "input om-search",
+    type: "search",
+    placeholder: label,
+    "aria-label": label,
+    oninput: (event) => {
+      state.search = event.target.value.trim().toLowerCase();
+      parts.draw();
+    },
+  });
 }
 
-const nothing = (host) => card(host.text("No modules yet", "Модулей ещё нет"), {}, empty(
-  host.text("A module is here after its first beat:", "Модуль появится после первого сигнала:"),
-  "jobs.office.beat(\"parser\"), jobtrail beat parser, POST /api/modules/parser/activity",
-));
+const nothing = (host) =>
+  card(
+    host.text("No modules yet", "Модулей ещё нет"),
+    {},
+    empty(
+      host.text("A module is here after its first beat:", "Модуль появится после первого сигнала:"),
+      'jobs.office.beat("parser"), jobtrail beat parser, POST /api/modules/parser/activity',
+    ),
+  );
 
 /** A card that stays the same element while its module changes. */
 function moduleCard(host, name) {
@@ -168,20 +225,38 @@ function moduleCard(host, name) {
   const bar = el("div");
   const numbers = el("p", { class: "om-values small" });
   const title = el("h2", {}, link(host, pathOf(name), { class: "main break" }, name));
-  const item = el("li", { class: "card om-card" },
-    el("div", { class: "om-card-top" }, title, badge), heard, bar, message, numbers, since);
+  const item = el(
+    "li",
+    { class: "card om-card" },
+    el("div", { class: "om-card-top" }, title, badge),
+    heard,
+    bar,
+    message,
+    numbers,
+    since,
+  );
   const drawn = {};
-  const changed = (part, key) => drawn[part] !== key && ((drawn[part] = key), true);
+  function changed(part, key) {
+    const differs = drawn[part] !== key;
+    drawn[part] = key;
+    return differs;
+  }
   function update(module, letters, from, now) {
     const stale = isStale(module, now);
     const shown = stateOf(module.status);
     if (changed("badge", module.status)) badge.replaceChildren(tag(shown.tone, shown.shape, word(host, module.status)));
     if (changed("tone", shown.tone + stale)) item.className = `card om-card ${shown.tone} ${stale ? "stale" : ""}`;
-    if (changed("heard", age(host, module, now) + stale)) heard.replaceChildren(...(stale ? [sleeping(host)] : []), el("span", {}, age(host, module, now)));
+    if (changed("heard", age(host, module, now) + stale))
+      heard.replaceChildren(...(stale ? [sleeping(host)] : []), el("span", {}, age(host, module, now)));
     if (changed("bar", letters + from)) bar.replaceChildren(...(letters ? [dayBar(host, letters, from)] : []));
     say(message, module.message ?? "");
     message.hidden = !module.message;
-    say(numbers, Object.entries(module.numbers ?? {}).map(([key, value]) => `${key} ${number(host, value)}`).join(" · "));
+    say(
+      numbers,
+      Object.entries(module.numbers ?? {})
+        .map(([key, value]) => `${key} ${number(host, value)}`)
+        .join(" · "),
+    );
     numbers.hidden = numbers.textContent === "";
     say(since, sinceText(host, module));
   }
@@ -189,7 +264,8 @@ function moduleCard(host, name) {
 }
 
 function sinceText(host, module) {
-  if (module.status === "paused") return host.text(`Paused ${pausedText(host, module)}`, `На паузе ${pausedText(host, module)}`);
+  if (module.status === "paused")
+    return host.text(`Paused ${pausedText(host, module)}`, `На паузе ${pausedText(host, module)}`);
   const since = host.text(`since ${host.formatTime(module.since)}`, `с ${host.formatTime(module.since)}`);
   return module.quiet_now ? `${since} · ${host.text("quiet hours now", "сейчас часы тишины")}` : since;
 }
@@ -206,8 +282,14 @@ export async function strip(element, host) {
 
   function draw() {
     const now = clock.now();
-    const troubled = inOrder(modules.filter((module) => inTrouble(module, now)), now);
-    const key = JSON.stringify([modules.map((module) => module.status).sort(), troubled.map((module) => [module.module, module.status, age(host, module, now)])]);
+    const troubled = inOrder(
+      modules.filter((module) => inTrouble(module, now)),
+      now,
+    );
+    const key = JSON.stringify([
+      modules.map((module) => module.status).sort(),
+      troubled.map((module) => [module.module, module.status, age(host, module, now)]),
+    ]);
     if (element.dataset.key === key) return;
     element.dataset.key = key;
     counts.replaceChildren(...countTags(host, modules));
@@ -235,7 +317,10 @@ export async function strip(element, host) {
 
   await reload();
   const stops = [host.subscribe(TOPIC, take), every(1, draw)];
-  return () => stops.forEach((stop) => { stop(); });
+  return () =>
+    stops.forEach((stop) => {
+      stop();
+    });
 }
 
 function countTags(host, modules) {
@@ -248,17 +333,27 @@ function countTags(host, modules) {
 /** The modules in trouble; a line keeps its element, so that a focus stays. */
 function arrangeLines(host, list, troubled, now) {
   const there = new Map([...list.children].map((line) => [line.dataset.module, line]));
-  arrange(list, troubled.slice(0, FEW).map((module) => {
-    const line = there.get(module.module) ?? el("li", { "data-module": module.module },
-      el("span", { class: "om-mark" }), link(host, pathOf(module.module), { class: "break" }, module.module), el("span", { class: "end" }));
-    const shown = stateOf(module.status);
-    const [mark, , end] = line.children;
-    if (mark.dataset.status !== module.status) {
-      mark.dataset.status = module.status;
-      mark.className = `om-mark st ${shown.tone}`;
-      mark.replaceChildren(icon(shown.shape), el("span", { class: "vh" }, word(host, module.status)));
-    }
-    end.replaceChildren(...(isStale(module, now) ? [zzz(), " "] : []), age(host, module, now));
-    return line;
-  }));
+  arrange(
+    list,
+    troubled.slice(0, FEW).map((module) => {
+      const line =
+        there.get(module.module) ??
+        el(
+          "li",
+          { "data-module": module.module },
+          el("span", { class: "om-mark" }),
+          link(host, pathOf(module.module), { class: "break" }, module.module),
+          el("span", { class: "end" }),
+        );
+      const shown = stateOf(module.status);
+      const [mark, , end] = line.children;
+      if (mark.dataset.status !== module.status) {
+        mark.dataset.status = module.status;
+        mark.className = `om-mark st ${shown.tone}`;
+        mark.replaceChildren(icon(shown.shape), el("span", { class: "vh" }, word(host, module.status)));
+      }
+      end.replaceChildren(...(isStale(module, now) ? [zzz(), " "] : []), age(host, module, now));
+      return line;
+    }),
+  );
 }

@@ -10,7 +10,8 @@ export const STATES = {
 };
 export const NAMES = Object.keys(STATES); // the worst first
 
-export const stateOf = (status) => STATES[status] ?? { tone: "pending", shape: "info", letter: "", en: status, ru: status };
+export const stateOf = (status) =>
+  STATES[status] ?? { tone: "pending", shape: "info", letter: "", en: status, ru: status };
 
 export function word(host, status) {
   const state = stateOf(status);
@@ -40,7 +41,9 @@ export function hasMoved(known, told) {
   const before = new Map(known.map((module) => [module.module, module]));
   return told.some((module) => {
     const old = before.get(module.module);
-    return !old || old.status !== module.status || old.since !== module.since || old.paused_until !== module.paused_until;
+    return (
+      !old || old.status !== module.status || old.since !== module.since || old.paused_until !== module.paused_until
+    );
   });
 }
 
