@@ -92,6 +92,8 @@ class MailServer:
         lines = []
         while (line := connection.rfile.readline()) not in (b".\r\n", b""):
             lines.append(line[1:] if line.startswith(b"..") else line)
+        if not line:
+            return  # its sender died in the middle
         self.messages.append(email.message_from_bytes(b"".join(lines), policy=email.policy.default))
         self.encrypted.append(secure)
         if self.answers.get("TAKEN") != "drop":
@@ -112,7 +114,10 @@ class WebServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    return  # its sender died in the middle
                 owner.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
                 self.send_response(owner.status)
                 if owner.status in (301, 302, 307, 308):
