@@ -206,6 +206,27 @@ def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(t
     assert process.returncode == 0, "it leaves in order"
 
 
+def test_the_weather_of_one_airport_no_longer_comes() -> None:
+    submitted: list[str] = []
+
+    class Jobs:
+        """Notes what is submitted."""
+
+        def task_named(self, name: str) -> Jobs:
+            return self
+
+        def using(self, **options: Any) -> Jobs:
+            return self
+
+        def enqueue(self, airport: str) -> None:
+            submitted.append(airport)
+
+    flow = part("demo.live").Flow(Jobs(), [(airport, "2013-01") for airport in ("EWR", "JFK", "LGA")])
+    for number in range(2, 8):
+        flow._submit(number)
+    assert submitted == ["EWR", "JFK"] * 3
+
+
 def flows_in(address: str) -> None:
     """Over the network: a month runs and says how far it is, and a source fails and is tried again."""
 

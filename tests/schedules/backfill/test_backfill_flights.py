@@ -22,6 +22,7 @@ pytestmark = pytest.mark.timeout(120)
 @pytest.fixture
 def app(url, tmp_path):
     made = flights().make_app(url, tmp_path / "warehouse.db", part("demo.place").shipped_data())
+    made.migrate()  # the tables of Office too
     yield made
     made.state.warehouse.close()
     made.close()
