@@ -253,3 +253,29 @@ def test_names_that_a_task_marks_are_masked_in_what_a_webhook_gets(telling):
     world.jobs.task(name="load", secret={"pin"})(lambda pin="": None)
     tell(world, delivery(world, message="refused pin=hunter2", pin="hunter2"))
     assert "hunter2" not in repr(line.taken)
+
+
+def test_a_job_that_died_with_its_workers_is_made_anew_a_few_times(telling):
+    from sqlalchemy import update
+
+    from jobtrail.database.tables import jobs as table
+
+    line = Line()
+    world = telling(rules=[RULE], channels={"ops": line})
+    one = delivery(world)
+
+    def die(tries: int) -> None:
+        """As upkeep leaves a job whose workers died three times."""
+        job = row(world, one).job_id
+        world.jobs.store.write(lambda conn: conn.execute(update(table).where(table.c.id == job).values(status="failed", outcome="error")))
+        world.jobs.store.write(lambda conn: conn.execute(update(tables.deliveries).values(tries=tries)))
+
+    die(3)
+    world.clock.move(seconds=31)
+    world.jobs.notify.turn()
+    assert row(world, one).state == "queued"
+    die(12)
+    world.turn(31)
+    world.turn(1)
+    assert line.taken == []
+    assert world.deliveries == [("ops", "replaced"), ("inbox", "sent")]

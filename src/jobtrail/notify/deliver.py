@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
 
+MOST_TRIES = 12  # of a delivery whose jobs end without a word
+
+
 class Sends(Protocol):
     """What a delivery needs of its application."""
 
@@ -224,13 +227,15 @@ def _is_in_inbox(conn: Connection, row: Any) -> bool:
     return conn.execute(select(delivery_events.c.event_id).where(same).limit(1)).first() is not None
 
 
-def abandon(conn: Connection, sends: Sends, delivery: str, now: datetime) -> None:
-    """The job of a delivery has ended without sending it, such as one that somebody cancelled: another channel tells it.
+def abandon(conn: Connection, sends: Sends, delivery: str, *, cancelled: bool, now: datetime) -> None:
+    """The job of a delivery has ended without settling it.
 
-    The inbox, which is the last resort, gets another job instead.
+    If somebody cancelled it, or too many tries died, another channel tells it. Else, as after the deaths of workers that
+    are none of its fault, it gets another job; the inbox, which is the last resort, always does.
     """
     row = _row(conn, delivery)
-    if row is not None and row.state == QUEUED and row.channel == INBOX:
+    again = row is not None and (row.channel == INBOX or (not cancelled and row.tries < MOST_TRIES))
+    if row is not None and row.state == QUEUED and again:
         conn.execute(update(deliveries).where(_mine(delivery), deliveries.c.job_id == row.job_id).values(job_id=None))
     elif row is not None and row.state == QUEUED:
         _hand_on(conn, sends, row, SendingFailed(Message("notify.job-ended", job=row.job_id)), now)

@@ -264,7 +264,8 @@ class Notifier:
             ended = conditions.ended_jobs(conn, queued.values())
         for delivery, job in queued.items():
             if job in ended:
-                self.store.write(partial(deliver.abandon, sends=self, delivery=delivery, now=now))
+                cancelled = ended[job] == "cancelled"
+                self.store.write(partial(deliver.abandon, sends=self, delivery=delivery, cancelled=cancelled, now=now))
 
     def _clean(self, now: datetime) -> None:
         self._memory.cleaned_at = now

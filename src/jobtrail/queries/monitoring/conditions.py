@@ -128,14 +128,14 @@ def removed(conn: Connection, ids: Collection[str]) -> set[str]:
     return set(ids) - there
 
 
-def ended_jobs(conn: Connection, ids: Collection[str]) -> set[str]:
-    """Return those of these jobs that have ended or are removed."""
+def ended_jobs(conn: Connection, ids: Collection[str]) -> dict[str, str | None]:
+    """Return the status of those of these jobs that have ended; None for those that are removed."""
     wanted = sorted(ids)
     if not wanted:
-        return set()
+        return {}
     rows = conn.execute(select(jobs.c.id, jobs.c.status).where(jobs.c.id.in_(wanted))).all()
-    active = {row.id for row in rows if row.status not in {"completed", "partial", "failed", "cancelled"}}
-    return set(wanted) - active
+    status = {row.id: row.status for row in rows}
+    return {one: status.get(one) for one in wanted if status.get(one) in {None, "completed", "partial", "failed", "cancelled"}}
 
 
 def found_among(conn: Connection, text: str, ids: Sequence[str], now: datetime) -> set[str]:
