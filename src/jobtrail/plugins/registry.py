@@ -198,6 +198,21 @@ class Plugins(Mapping[str, MountedPlugin]):
                 if names_of_both and one.name not in self._own:
                     self._take_back(one, Message("plugins.task-of-application", task=min(names_of_both)))
 
+    def mount(self, plugin: Plugin) -> None:
+        """Mount a plug-in after the application was made, for parts that bring tables of their own.
+
+        Args:
+            plugin: The plug-in.
+
+        Raises:
+            InvalidOption: If it cannot be mounted, or its name is taken.
+        """
+        with self._lock:
+            self._all()
+            self._mount_used(plugin, None)
+            self._mount(PluginCandidate(plugin.name, None, None, partial(_itself, plugin)))
+            self._own |= {plugin.name}
+
     def load(self) -> None:
         """Discover the installed plug-ins, once.
 
