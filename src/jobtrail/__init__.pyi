@@ -34,6 +34,7 @@ from .errors import TooManyFailedItems as TooManyFailedItems
 from .errors import TooSlow as TooSlow
 from .errors import UnknownTask as UnknownTask
 from .errors import UsageError as UsageError
+from .integrations.celery.tracking import track_celery as track_celery
 from .job.model import Outcome as Outcome
 from .job.model import Partial as Partial
 from .job.model import Snooze as Snooze

@@ -21,7 +21,7 @@ from jobtrail.job.failure import describe
 from jobtrail.job.items import failed_again
 from jobtrail.job.model import Mode, NewJob, Status, StopCause, Submitted, new_id
 from jobtrail.job.period import Period
-from jobtrail.job.task import OWN_TASKS, choice_option
+from jobtrail.job.task import OWN_TASKS, TRACKED, choice_option
 from jobtrail.job.transitions import Subject
 from jobtrail.job.unit import Unit
 from jobtrail.messages import Message
@@ -63,6 +63,8 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
         obstacle = against_retry(_state_in_unit(conn, row))
         if obstacle is not None:
             return _refused_retry(row, obstacle)
+        if (by_celery := _refused_by_celery(row)) is not None:
+            return by_celery
         store.wake.need()
         now = store.now()
         refused = jobs.apply(
@@ -76,6 +78,18 @@ def retry(store: Store, job_id: str, *, actor: str, reason: str | None) -> None:
         raise AlreadyActive(Message("commands.unit-just-taken", job=job_id)) from error
     if answer is not None:
         raise answer
+
+
+def _refused_by_celery(row: JobRow, mode: Mode | None = None) -> Conflict | None:
+    """What a job that Celery executes cannot do: continue a generation, or run with arguments that were not stored."""
+    if not row.queue.startswith(TRACKED):
+        return None
+    if mode not in {None, Mode.FULL}:
+        return IllegalMove(Message("commands.celery-full-only", mode=mode), row.id)
+    said = loads(row.options).get("celery", {}) if row.options else {}
+    if "not_stored" in said:
+        return IllegalMove(Message("commands.celery-no-arguments", job=row.id, why=said["not_stored"]), row.id)
+    return None
 
 
 def _refused_retry(row: JobRow, obstacle: Obstacle) -> Conflict:
@@ -188,6 +202,8 @@ def rerun_on(
     obstacle = against_rerun(replace(_own_state(row), continued=continued), mode)
     if obstacle is not None and obstacle.rule is ActionRule.STATE:
         return IllegalMove(_cannot("commands.cannot-rerun", row), row.id)
+    if (by_celery := _refused_by_celery(row, mode)) is not None:
+        return by_celery
     new, rules = _plan(row, mode, file, if_active, trace)
     if obstacle is not None and obstacle.forbids and if_active != "queue":
         return AlreadyActive(Message("commands.continued-by", job=row.id, active=obstacle.job), obstacle.job)

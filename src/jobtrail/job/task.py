@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
+TRACKED = "celery:"  # the queues of jobs that Celery executes begin so
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 SETTLE = 0.25  # seconds; submitting waits for them, also in a request, so a task with slow writers asks for more
@@ -291,12 +292,14 @@ def queue_option(name: str | Message, value: Any) -> str:
     """Return the name of a queue: `name_option` without the signs that separate queues on the command line.
 
     Raises:
-        InvalidOption: If it is not a name, or has a comma or "=".
+        InvalidOption: If it is not a name, has a comma or "=", or begins as the queues of tracked Celery tasks do.
 
     """
     found = name_option(name, value)
     if "," in found or "=" in found:
         raise InvalidOption(Message("job.not-a-queue", name=name, value=repr(value)))
+    if found.startswith(TRACKED):
+        raise InvalidOption(Message("job.tracked-queue", name=name, value=repr(value)))
     return found
 
 

@@ -83,15 +83,21 @@ class Upkeep:
         settings: ``silent_after``, ``sweep_interval`` and ``beat_interval``, in seconds, are used.
         beat: the beat of this worker; without one written lately it cannot judge others.
         own: gives the id of this worker.
+        mine: which lost jobs it may decide about; all of them by default. A process that knows no task of jobtrail must
+            not decide about jobs of other programs.
 
     """
 
-    def __init__(self, store: Store, tasks: Tasks, settings: Settings, beat: Beat, own: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, tasks: Tasks, settings: Settings, beat: Beat, own: Callable[[], str],
+        mine: Callable[[JobRow], bool] | None = None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._tasks = tasks
         self._settings = settings
         self._beat = beat
         self._own = own
+        self._mine = mine
         self._liveness = Liveness(
             settings.silent_after,
             HostIdentity(boot_id(), pid_namespace()),
@@ -172,7 +178,7 @@ class Upkeep:
                 rows = read(conn, after=after, limit=PAGE)
             if not rows:
                 return
-            yield rows
+            yield rows if self._mine is None else [row for row in rows if self._mine(row)]
             after = rows[-1].id
 
     def _plan(

@@ -45,6 +45,11 @@ def register(conn: Connection, dialect: Dialect, worker: str, queues: Sequence[s
     dialect.insert_many(conn, beats, ("worker", "beat", "at"), [(worker, 0, now)], "ON CONFLICT (worker) DO NOTHING")
 
 
+def serve(conn: Connection, worker: str, queues: Sequence[str], slots: int) -> None:
+    """A worker that is registered serves these queues from now on."""
+    conn.execute(update(workers).where(workers.c.id == worker).values(queues=dumps(list(queues)), slots=slots))
+
+
 def beat(conn: Connection, worker: str, now: datetime) -> bool:
     """Raise a worker's number: one narrow row, no index but its key. False where the worker is not known (any more)."""
     return conn.execute(_BEAT, {"worker": worker, "now": now}).rowcount == 1

@@ -3811,7 +3811,7 @@ export interface components {
         WaitingReason: {
             /**
              * Code
-             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy or next.
+             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy, next, celery or celery-has.
              */
             code: string;
             /** Words */

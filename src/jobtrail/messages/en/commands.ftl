@@ -83,3 +83,5 @@ failed-because = job { $job } ({ $task }) is { status-name }: { $error }
 input-changed-meanwhile = the input file { $file } changed while the job ran (SHA-256 { $before }… at the start, { $now }… at the end), so its end may not have been read; submit it again when it is whole
 file-on-its-way = { $path } has a name of a file that is not finished (a leading dot, or one of { $endings } at the end); rename it when it is whole
 file-not-ready = the file { $path } is not ready: there is no { $marker } beside it
+celery-full-only = a Celery task runs again in the mode full only, not { $mode }: Celery does not know what an earlier run has done
+celery-no-arguments = job { $job } cannot run again, because its arguments could not be stored: { $why }

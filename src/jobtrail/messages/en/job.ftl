@@ -30,6 +30,7 @@ not-a-choice = { $name } must be one of { $allowed }; it is { $value }
 not-bytes = { $name } must be a number of bytes, at least { $least-grouped }, or a text such as '512MB'; it is { $value }
 not-a-name = { $name } must be a printable text of 1 to 200 characters, without spaces at its ends, other than "." and ".."; it is { $value }
 not-a-queue = { $name } must be a name without a comma and "=", which separate queues on the command line; it is { $value }
+tracked-queue = { $name } must not begin with "celery:", because those queues are of tasks that Celery executes; it is { $value }
 argument-is-context = '{ $name }' is the context of the job; give the argument another name
 bad-labels = labels must be at most { $most } texts by name; they are { $labels }
 label-with-equals = a label's key must not contain '=', because labels are searched as label:key=value; it is { $key }

@@ -26,6 +26,8 @@ rerun-failed-items =
         *[other] the { $failed-grouped } failed items
     } and those that were never reached; { $ok-grouped } finished ones stay; this job stays as it is
 waiting-behind = waits for another job to end
+waiting-celery = waits until a Celery worker that is tracked sends it to the broker
+waiting-celery-has = Celery has it: its message waits in the broker or for its time
 waiting-later = waits for its time, { $at }
 waiting-retry = attempt { $attempt } starts at { $at }
 waiting-unknown-task =

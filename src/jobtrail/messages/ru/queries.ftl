@@ -27,6 +27,8 @@ rerun-failed-items =
         *[many] ошибочных элементов
     } и те, до которых не дошли; загруженные ({ $ok-grouped }) не трогаются, это останется как есть
 waiting-behind = ждёт завершения другого задания
+waiting-celery = ждёт, пока отслеживаемый исполнитель Celery отправит его брокеру
+waiting-celery-has = находится в Celery: сообщение ждёт у брокера или своего времени
 waiting-later = ждёт своего времени: { $at }
 waiting-retry = попытка { $attempt } начнётся { $at }
 waiting-unknown-task =

@@ -13,6 +13,7 @@ from sqlalchemy import text as sql
 
 from jobtrail.database.tables import jobs, queues, workers
 from jobtrail.job.model import Status
+from jobtrail.job.task import TRACKED
 from jobtrail.messages import Message, render
 from jobtrail.queries.base import Model
 
@@ -43,7 +44,7 @@ class WaitingReason(Model):
     """Why a pending job does not run, and what helps."""
 
     code: str = Field(
-        examples=["paused"], description="behind, later, retry, unknown-task, paused, no-worker, alone, busy or next."
+        examples=["paused"], description="behind, later, retry, unknown-task, paused, no-worker, alone, busy, next, celery or celery-has."
     )
     words: str = Field(examples=["the queue mail was paused by ada"])
     until: datetime | None = Field(description="When it is due, where that is known.")
@@ -96,6 +97,8 @@ def waiting_code(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> s
     """Return the code of the reason; None for a job that is not pending."""
     if row.status is not Status.PENDING:
         return None
+    if row.queue.startswith(TRACKED):
+        return "celery-has" if row.run_at is None else "celery"
     if row.run_at is None:
         return "behind"
     if row.run_at > now:
@@ -141,6 +144,10 @@ def _words(code: str, row: JobRow, facts: WaitingFacts, now: datetime) -> Messag
     match code:
         case "behind":
             return Message("queries.waiting-behind")
+        case "celery":
+            return Message("queries.waiting-celery")
+        case "celery-has":
+            return Message("queries.waiting-celery-has")
         case "later":
             return Message("queries.waiting-later", at=at)
         case "retry":

@@ -15,7 +15,7 @@ from jobtrail.messages import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of")
+IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of", "celery")
 TIMES = ("after", "before")
 LOOKED_AT = ("error", "file")
 WORDS = (*IN_SQL, *TIMES, *LOOKED_AT)

@@ -89,6 +89,8 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
         return jobs.c.id >= edge if key == "after" else jobs.c.id < edge
     if key == "label":
         return _label(word, ask)
+    if key == "celery":
+        return _label(Word(f"celery={word.value}", word.prefix), ask)
     if key == "unit" and not HASH.fullmatch(word.value):
         return jobs.c.unit.in_(select(units.c.unit).where(_same_shown(units.c.text, word, ask)))
     if key == "outcome" and word.value == "none":

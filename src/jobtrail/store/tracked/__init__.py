@@ -1,0 +1,1 @@
+"""Jobs that another system executes and jobtrail records."""

@@ -1,0 +1,132 @@
+"""Task runs of real Celery workers over a real Redis become jobs, and stay true when processes are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from celery_site import Site, Unavailable, redis_database
+from services import skip_or_fail
+
+from jobtrail.errors import IllegalMove, InvalidOption
+
+pytest.importorskip("redis")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    try:
+        with redis_database() as broker:
+            found = Site(broker, f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path)
+            try:
+                yield found
+            finally:
+                found.close()
+    except Unavailable as error:
+        skip_or_fail(str(error))
+
+
+def said(site: Site, job) -> str:
+    """Type, message and traceback of a job's failure."""
+    found = site.jobs.queries.job(job.id).failure
+    return f"{found.type}: {found.message}\n{found.traceback}" if found else ""
+
+
+@pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.long), pytest.param("solo", marks=pytest.mark.long)])
+def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(site: Site, pool):
+    site.worker(pool)
+    sent = {name: site.send(*what) for name, what in {
+        "add": ("add", 1), "load": ("load", "EWR", "2013-02-01"), "again": ("again", 2), "boom": ("boom",), "family": ("family",),
+    }.items()}  # fmt: skip
+    done = {name: site.ended(one) for name, one in sent.items()}
+
+    assert (done["add"].status, done["add"].result(), done["add"].attempt) == ("completed", 3, 1)
+    assert site.jobs.queries.job(done["add"].id).arguments == {"a": 1}
+    assert done["load"].status == "partial"
+    detail = site.jobs.queries.job(done["load"].id)
+    assert (detail.kind, detail.source, detail.period) == ("parser", "EWR", "2013-02-01")
+    assert (detail.items.ok, detail.items.failed) == (2, 1)
+    assert "reading EWR" in done["load"].log()
+    assert (done["again"].status, done["again"].attempt) == ("completed", 3)
+    assert done["boom"].status == "failed"
+    assert "bad row" in said(site, done["boom"])
+    children = site.until(lambda: [job for job in site.jobs.find("task:add") if job.id != done["add"].id][1:], "both children")
+    assert {site.jobs.queries.job(one.id).root for one in children} == {done["family"].id}
+    assert len(list(site.jobs.find("celery:*"))) == 7
+
+
+def test_a_killed_child_a_hard_limit_and_a_killed_worker_end_their_jobs_with_the_cause(site: Site):
+    worker = site.worker()
+    died, limited = site.send("die"), site.send("hard")
+    first, second = site.ended(died), site.ended(limited)
+    assert (first.status, second.status) == ("failed", "failed")
+    error = site.until(
+        lambda: (found := said(site, first)) and "SIGKILL" in found and found, "the signal is known"
+    )
+    assert "WorkerLostError" in error
+    assert "TimeLimitExceeded" in said(site, second)
+
+    held = site.send("wait", "held")
+    site.until(lambda: site.job(held), "it runs")
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+    site.worker()
+    lost = site.ended(held)
+    assert lost.status == "failed"
+    assert "WorkerLostError" in said(site, lost)
+
+
+def test_a_rerun_is_sent_by_the_worker_and_no_worker_of_jobtrail_takes_it(site: Site):
+    with pytest.raises(InvalidOption, match="celery:"):
+        site.jobs.worker(queues=["celery:celery"])
+    site.worker(concurrency=1)
+    first = site.ended(site.send("add", 4, b=5))
+    again = first.rerun("full")
+    done = site.until(lambda: (job := site.jobs.get(again.id)).status == "completed" and job, "the re-run has ended")
+    assert done.result() == 9
+    assert site.jobs.queries.job(again.id).rerun_of == first.id
+    with pytest.raises(IllegalMove, match="full only"):
+        first.rerun("failed_items")
+
+    moment = site.ended(str(site.client.send_task("anything", [datetime(2013, 2, 1, tzinfo=UTC)]).id))  # JSON for Celery alone
+    large = site.ended(site.send("anything", "x" * 300_000))
+    for job in (moment, large):
+        assert job.status == "completed"
+        with pytest.raises(IllegalMove, match="could not be stored"):
+            job.rerun("full")
+
+    failed = site.ended(site.send("boom"))
+    failed.retry()
+    site.until(lambda: (job := site.jobs.get(failed.id)).status == "failed" and job.attempt == 2, "it was tried again")
+
+
+def test_a_cancel_reaches_the_body_and_excluded_and_sampled_tasks_leave_no_job(site: Site):
+    site.worker(concurrency=1)
+    held = site.send("wait", "held")
+    job = site.until(lambda: (found := site.job(held)) and found.status == "running" and found, "it runs")
+    job.cancel()
+    assert site.ended(held).status == "cancelled"
+    quiet = [site.send("noise.tick"), site.send("often.ok")]
+    assert site.ended(site.send("often.bad")).status == "failed"
+    assert [site.job(one) for one in quiet] == [None, None]
+
+
+@pytest.mark.long
+def test_tasks_run_on_while_the_store_is_away_and_the_record_catches_up(site: Site):
+    import sqlite3
+
+    site.worker(concurrency=1)
+    site.ended(site.send("add", 0))
+    blocker = sqlite3.connect(site.folder / "jobs.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    sent = [site.send("wait", f"w{number}", 0.01) for number in range(10)]
+    site.until(lambda: all((site.folder / f"w{number}.begun").exists() for number in range(10)), "all ran")
+    assert [site.job(one) for one in sent] == [None] * 10
+    time.sleep(7)  # longer than SQLite waits for a lock
+    blocker.execute("ROLLBACK")
+    assert {site.ended(one, 40).status for one in sent} == {"completed"}

@@ -1,0 +1,133 @@
+"""Real Celery workers over a real Redis, for tests: a database number of their own, processes that are ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from celery import Celery
+
+from jobtrail import JobTrail
+
+ENVIRONMENT = "JOBTRAIL_TEST_REDIS"
+LOCAL = "redis://127.0.0.1:6379"
+FIRST_DATABASE, DATABASES = 5, 10
+APPS = Path(__file__).parents[1] / "apps"
+SOURCES = Path(__file__).parents[2] / "src"
+T = TypeVar("T")
+
+
+class Unavailable(Exception):
+    """There is no Redis to test with; the text says why."""
+
+
+@contextlib.contextmanager
+def redis_database() -> Iterator[str]:
+    """The address of an empty database of a Redis server, taken until the end; raises Unavailable."""
+    import redis
+
+    named = os.environ.get(ENVIRONMENT)
+    parts = urlsplit(named or LOCAL)
+    base = f"{parts.scheme}://{parts.netloc}"
+    try:
+        for number in range(FIRST_DATABASE, FIRST_DATABASE + DATABASES):
+            client = redis.Redis.from_url(f"{base}/{number}", socket_connect_timeout=2)
+            if client.set("jobtrail-test-taken", os.getpid(), nx=True, ex=600):
+                break
+        else:
+            raise Unavailable(f"all {DATABASES} databases of {base} are taken by other tests")
+    except redis.RedisError as error:
+        raise Unavailable(f"no Redis at {base} (set {ENVIRONMENT}): {error}") from error
+    try:
+        yield f"{base}/{number}"
+    finally:
+        client.flushdb()
+        client.close()
+
+
+@dataclass
+class Site:
+    """One broker and one store, with the Celery workers that a test starts."""
+
+    broker: str
+    url: str
+    folder: Path
+    app: str = "celery_app"
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.jobs = JobTrail(self.url)
+        self.jobs.make_ready()
+
+        self.client = Celery(broker=self.broker)
+        self.client.conf.task_ignore_result = True
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ, "BROKER": self.broker, "STORE": self.url, "FOLDER": str(self.folder),
+            "PYTHONPATH": f"{SOURCES}{os.pathsep}{APPS}",
+        }  # fmt: skip
+
+    def worker(self, pool: str = "prefork", concurrency: int = 2, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a worker and wait until its main process is registered."""
+        before = len(self.living())
+        log = (self.folder / f"worker-{len(self.workers)}.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "celery", "-A", self.app, "worker", "-P", pool, "-c", str(concurrency), "-l", "INFO",
+             "--without-mingle", "--without-gossip", "-n", f"w{len(self.workers)}-{os.getpid()}@here"],
+            env={**self.environment, **environment}, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        self.workers.append(process)
+        if "AWAY" not in environment:
+            self.until(lambda: len(self.living()) > before and any(w.queues for w in self.living()), "the worker is ready")
+        return process
+
+    def living(self) -> list[Any]:
+        return [one for one in self.jobs.queries.workers().workers if one.state == "alive"]
+
+    def send(self, task: str, *args: Any, **kwargs: Any) -> str:
+        """Send a task as a program that does not know jobtrail; returns Celery's id."""
+        return str(self.client.send_task(task, args, kwargs).id)
+
+    def job(self, celery_id: str) -> Any:
+        found = list(self.jobs.find(f"celery:{celery_id}"))
+        return found[0] if found else None
+
+    def ended(self, celery_id: str, seconds: float = 20.0) -> Any:
+        def look() -> Any:
+            job = self.job(celery_id)
+            return job if job is not None and job.status in {"completed", "partial", "failed", "cancelled"} else None
+
+        return self.until(look, f"the job of {celery_id} has ended", seconds)
+
+    def until(self, look: Callable[[], T], what: str, seconds: float = 20.0) -> T:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = look()
+            if found:
+                return found
+            time.sleep(0.05)
+        logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in sorted(self.folder.glob("worker-*.log")))
+        raise AssertionError(f"not within {seconds} s: {what}\n{logs}")
+
+    def stop(self, process: subprocess.Popen[bytes], how: int = signal.SIGTERM) -> None:
+        process.send_signal(how)
+        process.wait(15)
+
+    def close(self) -> None:
+        for process in self.workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.client.close()
+        self.jobs.close()
