@@ -407,9 +407,14 @@ def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], wor
     found = conn.execute(due).scalar()
     if found is None:
         return []
+    return claim_one(conn, found, worker, now)
+
+
+def claim_one(conn: Connection, job_id: str, worker: str, now: datetime) -> list[Claim]:
+    """Hand out this job if it is pending."""
     changed = conn.execute(
         update(jobs)
-        .where(jobs.c.id == found, jobs.c.status == "pending")
+        .where(jobs.c.id == job_id, jobs.c.status == "pending")
         .values(
             status="running",
             run_no=jobs.c.run_no + 1,
@@ -420,7 +425,7 @@ def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], wor
     ).rowcount
     if changed != 1:
         return []
-    row = conn.execute(select(*(jobs.c[name] for name in CLAIMED)).where(jobs.c.id == found)).one()
+    row = conn.execute(select(*(jobs.c[name] for name in CLAIMED)).where(jobs.c.id == job_id)).one()
     return [Claim(*(*row, now))]
 
 

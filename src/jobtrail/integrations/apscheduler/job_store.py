@@ -48,6 +48,8 @@ class JobTrailJobStore(BaseJobStore):  # type: ignore[misc]  # APScheduler has n
         ```
     """
 
+    keeps_slots = True  # it records itself what does not run
+
     def __init__(self, jobs: Any, name: str = "jobtrail", poll: float = 1.0) -> None:
         super().__init__()
         self.name = name_option("name", name)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.messages import tr
+from jobtrail.errors import PermanentError
+from jobtrail.messages import Message, tr
 from jobtrail.plugins.plugin import Plugin
+from jobtrail.plugins.running import application
+from jobtrail.runtime.context import AsyncContext
 from jobtrail.store.schedules import MISSED
 
+from .firing import QUEUE
 from .slots import runs_of
 from .tables import aps_metadata
+from .tracker import recorder_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +58,35 @@ class KeptSlots:
             return runs_of(conn, store, schedule, state=state, limit=limit)
 
 
+async def run_firing(
+    ctx: AsyncContext,
+    *,
+    job: str,
+    name: str,
+    function: str | None,
+    args: list[Any] | None,
+    kwargs: dict[str, Any] | None,
+) -> Any:
+    """Record one firing of an APScheduler job, which runs in this process; a re-run calls its function."""
+    del job, name
+    recorder = recorder_of(application())
+    firing = recorder.firings.get(ctx.job_id)
+    if firing is None and ctx.run_no > 1 and ctx.attempt == 1:
+        raise PermanentError(Message("integrations.aps-end-unknown"))  # handed back: nobody asked for another run
+    if firing is None:
+        return await recorder.run_again(function, args, kwargs)
+    try:
+        return await firing.recorded()
+    finally:
+        recorder.firings.pop(ctx.job_id, None)
+
+
 def apscheduler_plugin() -> Plugin:
     """Return the plug-in with the tables, for ``JobTrail(plugins=[…])``; a job store mounts it where it is not given."""
     plugin = Plugin(NAME, about=tr("integrations.aps-about"))
     plugin.tables(aps_metadata, "jobtrail.integrations.apscheduler.migrations", "0001")
     plugin.service(KeptSlots)
+    plugin.task(name="run", kind="schedule", queue=QUEUE, on_interrupt="fail")(run_firing)
     return plugin
 
 

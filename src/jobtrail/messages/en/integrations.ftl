@@ -9,6 +9,14 @@ aps-about = Keeps the jobs of APScheduler, and what became of their planned time
 aps-slot-coalesced = run together with a later time (coalesce)
 aps-no-reference = the function of the APScheduler job { $name } has no reference that can be stored; use a function of a module instead of a lambda, a nested function or a partial
 aps-bound-method = the function of the APScheduler job { $name } is a method of an object, which would have to be pickled; use a function of a module, a class method, or a reference such as "module:object.method"
+aps-stopped = the coroutine was stopped, with its scheduler or because somebody asked for it
+aps-not-begun = the worker that keeps the record has not begun
+aps-not-again = the function or the arguments of this run could not be stored as JSON, so it cannot be run again from here
+aps-not-here = the function { $function } is not there: { $error }
+aps-end-unknown = the process that ran it did not record its end, so whether it ran to its end is not known; run it again by hand if that does no harm
+
+## Celery
+
 no-celery = tracking Celery needs celery: install jobtrail[celery]
 period-not-function = period must be a function of the arguments by name, such as lambda args: args["day"]; it is { $value }
 unknown-description = describe returned { $names }; it may return { $known }
