@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import aps_functions
@@ -186,7 +187,9 @@ def test_shutdown_without_waiting_returns_at_once_and_the_end_is_recorded(make_j
     scheduler.add_job(aps_functions.waits, id="long")
     ended(jobs, "source:long", Status.RUNNING)
     until("it waits", lambda: ("waits",) in aps_functions.ran)
+    began = time.monotonic()
     scheduler.shutdown(wait=False)
+    assert time.monotonic() - began < 5
     assert jobs.find("source:long")[0].status == Status.RUNNING
     aps_functions.release.set()
     ended(jobs, "source:long")
@@ -245,5 +248,35 @@ def test_a_process_that_dies_leaves_a_failed_job_that_nobody_runs_again(make_job
     try:
         job = ended(jobs, "source:killed", Status.FAILED)
         assert job.attempt == 1
+    finally:
+        scheduler.shutdown()
+
+
+def test_a_database_that_was_never_there_delays_nothing_for_long(make_jobs, monkeypatch):
+    jobs = make_jobs(migrate=True)
+    monkeypatch.setattr("jobtrail.integrations.apscheduler.tracker.START_WITHIN", 0.2)
+    monkeypatch.setattr("jobtrail.integrations.apscheduler.tracker.PAUSE", 0.05)
+    ready, away = jobs.make_ready, [True]
+
+    def make_ready():
+        if away:
+            raise StoreUnavailable("away")
+        ready()
+
+    monkeypatch.setattr(jobs, "make_ready", make_ready)
+    scheduler = BackgroundScheduler(timezone="UTC")
+    track_apscheduler(scheduler, jobs)
+    scheduler.start()
+    aps_functions.ran.clear()
+    try:
+        scheduler.add_job(aps_functions.note, id="first")
+        until("it ran", lambda: aps_functions.ran)
+        away.clear()
+
+        def recorded():
+            scheduler.add_job(aps_functions.note, id="later", replace_existing=True)
+            return jobs.find("source:later status:completed")
+
+        until("it is recorded again", recorded, every=0.1)
     finally:
         scheduler.shutdown()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jobtrail.aps")
 _RANDOM_ID = re.compile(r"[0-9a-f]{32}")
-START_WITHIN = 10.0  # seconds until functions run although the worker has not begun
+START_WITHIN = 10.0  # seconds from the start of the scheduler until functions run although the worker has not begun
 PAUSE = 1.0  # seconds between two tries to begin
 STOP_WITHIN = 10.0  # seconds
 _recorders: weakref.WeakKeyDictionary[Any, ApsRecorder] = weakref.WeakKeyDictionary()
@@ -65,6 +65,7 @@ class ApsRecorder:
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._ends = False
+        self._wait_until = 0.0  # seconds of the monotonic clock
         self._lock = threading.Lock()
 
     @property
@@ -81,6 +82,7 @@ class ApsRecorder:
             self._ends = False
             if self._thread is None or not self._thread.is_alive():
                 self._ready.clear()
+                self._wait_until = time.monotonic() + START_WITHIN
                 self._thread = threading.Thread(target=self._serve, args=(self.jobs,), name="jobtrail-aps", daemon=True)
                 self._thread.start()
 
@@ -98,8 +100,8 @@ class ApsRecorder:
             try:
                 jobs.make_ready()
                 asyncio.run(self._work(jobs))
-            except StoreError as error:
-                _log.warning("what APScheduler runs is not recorded yet: %s", error)
+            except Exception as error:
+                _log.warning("what APScheduler runs is not recorded now: %s", error)
                 time.sleep(PAUSE)
             finally:
                 self._ready.clear()
@@ -133,7 +135,7 @@ class ApsRecorder:
             The firing; None where it cannot be recorded, which is logged and counted.
         """
         try:
-            self._ready.wait(START_WITHIN)
+            self._ready.wait(max(0.0, self._wait_until - time.monotonic()))
             new, firing = self._new_job(job, planned), Firing()
             with self._lock:
                 if not self._ready.is_set() or self._worker is None or self._loop is None:
