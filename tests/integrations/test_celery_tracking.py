@@ -61,9 +61,11 @@ def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(s
 
 
 def test_a_killed_child_a_hard_limit_and_a_killed_worker_end_their_jobs_with_the_cause(site: Site):
-    worker = site.worker()
+    worker = site.worker(concurrency=1)
+    just_before = [site.send("add", number) for number in range(20)]  # the same child is killed right after them
     died, limited = site.send("die"), site.send("hard")
     first, second = site.ended(died), site.ended(limited)
+    assert {site.ended(one).status for one in just_before} == {"completed"}
     assert (first.status, second.status) == ("failed", "failed")
     error = site.until(
         lambda: (found := said(site, first)) and "SIGKILL" in found and found, "the signal is known"

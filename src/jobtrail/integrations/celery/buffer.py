@@ -11,6 +11,7 @@ from .task_run import RunBegins, SeenFromOutside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .journal import Journal
     from .task_run import Report
 
 
@@ -21,10 +22,12 @@ class Buffer:
 
     Args:
         limit: How many records may wait.
+        journal: Where they are kept beside memory.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, journal: Journal) -> None:
         self._limit = limit
+        self.journal = journal
         self._lock = threading.Lock()
         self._waiting: deque[Report] = deque()
         self._lost = 0
@@ -37,6 +40,7 @@ class Buffer:
                 report.run.skipped = True
                 self._lost += 1
                 return
+            self.journal.add(report)
             self._waiting.append(report)
         if not self.wanted.is_set():
             self.wanted.set()
@@ -59,6 +63,12 @@ class Buffer:
         with self._lock:
             self._waiting.extendleft(reversed(reports))
         self.wanted.set()
+
+    def written(self) -> None:
+        """All that was taken is written or given back; the journal is emptied when nothing waits."""
+        with self._lock:
+            if not self._waiting:
+                self.journal.clear()
 
     def count_lost(self, number: int = 1) -> None:
         """Count runs that cannot be recorded."""

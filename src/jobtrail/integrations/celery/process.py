@@ -14,6 +14,7 @@ from jobtrail.commands.service import Service
 from jobtrail.errors import SchemaMismatch, StoreError, StoreUnavailable
 from jobtrail.job.model import StopCause, new_id
 from jobtrail.job.task import TRACKED, Tasks
+from jobtrail.recovery import spool
 from jobtrail.recovery.background_loop import BackgroundLoop
 from jobtrail.recovery.heartbeat import ThreadBeat
 from jobtrail.recovery.retention import RetentionLoop
@@ -23,6 +24,7 @@ from jobtrail.store import Store, events, items, runs, workers
 from jobtrail.store.tracked import rows
 
 from .buffer import Buffer
+from .journal import Journal, left_behind
 from .task_run import Reporting, RunBegins, RunEnds, TaskRun
 from .writing import BatchWriter
 
@@ -84,7 +86,7 @@ class ProcessRecord:
         self.settings = settings
         self.store = Store(url, pooler=settings.pooler, notify_url=settings.notify_url)
         self.active: dict[str, TaskRun] = {}
-        self.buffer = Buffer(memory)
+        self.buffer = Buffer(memory, Journal(self.store, self.id))
         self.queues: list[str] = []
         self.slots = 1
         self._service = Service(self.store, Tasks(), settings)
@@ -136,8 +138,9 @@ class ProcessRecord:
         self._thread.join(LAST_WORDS)
         self._beat.stop()
         left = len(self.buffer)
+        self.buffer.journal.close(keep=bool(left))
         if left:
-            _log.error("%d records of Celery tasks could not be written before the process ended and are lost", left)
+            _log.error("%d records of Celery tasks wait in the spool, because the store is away", left)
         elif self._registered and not self.active:
             with suppress(StoreError):
                 self.store.write(lambda conn: workers.stopped(conn, self.id, self.store.now()))
@@ -195,10 +198,21 @@ class ProcessRecord:
             self.store.write(lambda conn: workers.serve(conn, self.id, self.queues, self.slots))
             upkeep = Upkeep(self.store, Tasks(), self.settings, self._beat, lambda: self.id, mine=_is_tracked)
             self._loops += [
-                BackgroundLoop("upkeep", upkeep.run_once, self.settings.sweep_interval), RetentionLoop(self.store, self.settings),
+                BackgroundLoop("upkeep", partial(self._keep_up, upkeep), self.settings.sweep_interval), RetentionLoop(self.store, self.settings),
             ]  # fmt: skip
             for loop in self._loops:
                 loop.start()
+
+    def _keep_up(self, upkeep: Upkeep) -> None:
+        """Write what dead processes of this host have left, then look after the jobs that they held."""
+        for path, worker, reports in left_behind(self.store):
+            with spool.held(path) as mine:
+                if mine:
+                    writer = BatchWriter(self.store, worker)
+                    for report in reports:
+                        self.store.write(partial(writer.write_left, report=report))
+                    path.unlink(missing_ok=True)
+        upkeep.run_once()
 
     def _register(self) -> None:
         self.store.write(
@@ -234,6 +248,7 @@ class ProcessRecord:
             waiting = self._write_each(writer, batch)
         self.buffer.give_back(waiting)
         self._remember(batch)
+        self.buffer.written()
         return not waiting and bool(len(self.buffer))
 
     def _write_each(self, writer: BatchWriter, batch: list[Report]) -> list[Report]:

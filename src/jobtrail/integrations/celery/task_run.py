@@ -86,6 +86,7 @@ class TaskRun:
     recorder: Recorder | None = None
     reporting: Reporting | None = None
     last: Records | None = None  # what was reported last; kept for a transaction that is repeated
+    kept_ledger: Ledger | None = None  # of a run whose process is dead
     stop: Stop = field(default_factory=Stop)
     token: Any = None
     log_token: Any = None
@@ -137,6 +138,8 @@ class TaskRun:
 
     def ledger(self) -> Ledger:
         """What the items say at the end."""
+        if self.kept_ledger is not None:
+            return self.kept_ledger
         recorder, job = self.recorder, self._job
         unreached = job.unreached if job is not None else False
         if recorder is None or not (recorder.has_items or any(_numbers(recorder)) or unreached):

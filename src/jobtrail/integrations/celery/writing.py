@@ -82,6 +82,24 @@ class BatchWriter:
                 self._outside(conn, report, clock)
         return waiting
 
+    def write_left(self, conn: Connection, report: Report) -> None:
+        """Write a record of a dead process, which may have written it already. This process has the dead one's id."""
+        run = report.run
+        row = self._find(conn, run) if run.row is None else jobs.get(conn, run.row.job_id, lock=True)
+        held = row is not None and row.worker == self._worker and row.run_no > 0
+        if isinstance(report, RunBegins):
+            if row is not None and held:
+                run.written(RunRow(row.id, row.run_no, row.attempt, self._worker, row.unit))
+            else:
+                run.known = row is not None
+                run.begun = min(run.begun, time.monotonic() - PATIENCE)
+                self.write(conn, [report])
+            return
+        if row is not None and held and row.status in {Status.RUNNING, Status.CANCELLING, Status.FAILED}:
+            run.written(RunRow(row.id, row.run_no, row.attempt, self._worker, row.unit))
+            if row.status is not Status.FAILED or _is_lost(row):
+                self.write(conn, [report])
+
     # -- the beginning -------------------------------------------------------------------------------
 
     def _insert(
@@ -130,7 +148,7 @@ class BatchWriter:
 
     def _find(self, conn: Connection, run: TaskRun) -> JobRow | None:
         job_id: str | None = run.job_id
-        if not run.stamped:
+        if not run.stamped and run.known:
             job_id = rows.jobs_of(conn, SYSTEM, [run.celery_id]).get(run.celery_id)
         return jobs.get(conn, job_id, lock=True) if job_id is not None else None
 
@@ -239,9 +257,13 @@ class BatchWriter:
         if report.retry:
             self._reopen(conn, row, now)
             jobs.set_values(conn, row.id, {"run_at": None})
-        elif report.failure is not None and Failure.from_json(row.error or "").type.endswith("WorkerLostError"):
+        elif report.failure is not None and _is_lost(row):
             found = report.failure
             jobs.set_values(conn, row.id, {"error": found.to_json(), "fingerprint": found.fingerprint})
+
+
+def _is_lost(row: JobRow) -> bool:
+    return Failure.from_json(row.error or "").type.endswith("WorkerLostError")
 
 
 class _Clock:
