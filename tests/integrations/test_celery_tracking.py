@@ -129,6 +129,6 @@ def test_tasks_run_on_while_the_store_is_away_and_the_record_catches_up(site: Si
     sent = [site.send("wait", f"w{number}", 0.01) for number in range(10)]
     site.until(lambda: all((site.folder / f"w{number}.begun").exists() for number in range(10)), "all ran")
     assert [site.job(one) for one in sent] == [None] * 10
-    time.sleep(7)  # longer than SQLite waits for a lock
+    time.sleep(14)  # longer than a write waits for a lock
     blocker.execute("ROLLBACK")
     assert {site.ended(one, 40).status for one in sent} == {"completed"}
