@@ -7,13 +7,20 @@ import signal
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 from celery_site import Site, Unavailable, redis_database
 from services import skip_or_fail
 
-from jobtrail.errors import IllegalMove, InvalidOption
+from jobtrail import JobTrail
+from jobtrail.config import Settings
+from jobtrail.errors import IllegalMove, InvalidOption, StoreUnavailable
+from jobtrail.integrations.celery.process import ProcessRecord
+from jobtrail.integrations.celery.task_run import RunEnds, TaskRun
+from jobtrail.job.model import new_id
+from jobtrail.job.outcome import Returned
 
 pytest.importorskip("redis")
 
@@ -132,3 +139,34 @@ def test_tasks_run_on_while_the_store_is_away_and_the_record_catches_up(site: Si
     time.sleep(14)  # longer than a write waits for a lock
     blocker.execute("ROLLBACK")
     assert {site.ended(one, 40).status for one in sent} == {"completed"}
+
+
+def test_what_the_store_did_not_take_is_written_once_it_is_back(tmp_path: Path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    record = ProcessRecord(url, Settings(), 100)
+    jobs = JobTrail(url)
+    real, refused, away = record.store.write, [], [True]
+
+    def write(operation, **options):
+        if away and isinstance(operation, partial):
+            refused.append(operation)
+            raise StoreUnavailable("away")
+        return real(operation, **options)
+
+    monkeypatch.setattr(record.store, "write", write)
+    run = TaskRun("some-id", new_id(), "add", "celery:celery", "{}", "{}", {})
+    record.begins(run)
+    record.ends(RunEnds(run, Returned("3")))
+    try:
+        end = time.monotonic() + 20
+        while not refused and time.monotonic() < end:
+            time.sleep(0.02)
+        assert refused
+        assert jobs.find("celery:some-id") == []
+        away.clear()
+        while not (found := jobs.find("celery:some-id")) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert [job.result() for job in found] == [3]
+    finally:
+        record.stop()
+        jobs.close()
