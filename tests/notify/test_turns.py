@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from jobtrail.notify import AlertRule, tables
 from jobtrail.testing import MovableClock, drain
-
-pytestmark = pytest.mark.both_databases
 
 
 def test_a_module_in_error_is_in_the_inbox_after_the_window(telling):

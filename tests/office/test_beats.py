@@ -18,8 +18,6 @@ from jobtrail.office.rules import ModuleBeat, ModuleLimits, UnknownModule
 from jobtrail.office.store import Registration
 from jobtrail.office.tables import module_status
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_the_first_beat_registers_and_is_written_at_once_the_next_are_collected(beating):
     assert beating.beat(0).stored
@@ -34,6 +32,7 @@ def test_the_first_beat_registers_and_is_written_at_once_the_next_are_collected(
     assert beating.beats.flush() == 0
 
 
+@pytest.mark.both_databases
 def test_a_turn_of_five_hundred_modules_is_two_statements(beating):
     for number in range(500):
         beating.beat(0, f"m{number}")

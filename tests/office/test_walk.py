@@ -12,8 +12,6 @@ from jobtrail.office import aggregation
 from jobtrail.office.samples import HOUR
 from jobtrail.office.tables import metrics_hourly
 
-pytestmark = pytest.mark.both_databases
-
 
 @dataclass
 class Pattern:

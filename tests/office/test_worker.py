@@ -13,7 +13,7 @@ from jobtrail.office import Office
 async def test_a_silent_module_is_found_beside_a_worker(office_url):
     import asyncio
 
-    with closing(JobTrail(office_url, plugins=[Office(warn_after=1, error_after=2)], poll_interval=0.1)) as jobs:
+    with closing(JobTrail(office_url, plugins=[Office(warn_after=1, error_after=5)], poll_interval=0.1)) as jobs:
         async with jobs.running():
             await asyncio.to_thread(jobs.office.beat, "parser")
 
