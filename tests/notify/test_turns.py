@@ -46,6 +46,15 @@ def test_five_hundred_modules_at_once_are_one_message(telling):
     assert len({row.event_id for row in world.rows(tables.delivery_events)}) == 500
 
 
+def test_a_module_that_does_not_stay_ok_is_told_once_and_its_recovery_ends_nothing_of_it(telling):
+    world = telling()
+    world.announce("module.flapping", falls=6)
+    world.announce("module.recovered", resolved=True)
+    world.turn()
+    world.turn(30)
+    assert world.inbox == ["module parser does not stay ok: it fell 6 times within an hour"]
+
+
 def test_the_end_of_a_problem_is_told_where_its_beginning_was(telling):
     world = telling(rules=[AlertRule("modules", kinds="module.error", group=0)])
     world.announce()

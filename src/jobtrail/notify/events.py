@@ -72,7 +72,8 @@ def announce(
 
     Args:
         conn: The transaction of the change.
-        kind: What happened, such as ``module.error``. The default rule tells ``module.error`` to the administrators.
+        kind: What happened, such as ``module.error``. The default rule tells ``module.error`` and
+            ``module.flapping`` to the administrators.
         subject: To what it happened, such as the name of a module.
         facts: JSON values that texts may name, such as ``{"message": "no file since 06:00"}``; secrets are masked.
         at: When it happened, by the store's clock.

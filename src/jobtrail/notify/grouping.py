@@ -14,7 +14,7 @@ Problem = tuple[str, str]  # kind and subject
 # The end of each problem of a subject whose kind begins alike: ``module.recovered`` ends ``module.error`` and ``module.warning``.
 RECOVERED = ".recovered"
 # Events that are over when they are told: nothing comes later that resolves them.
-OVER_AT_ONCE = ("schedule.missed", "worker.lost")
+OVER_AT_ONCE = ("schedule.missed", "worker.lost", "module.flapping")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ class Notify(Plugin):
     """Tells people what happened: rules over the trail and over announced events, on channels.
 
     Args:
-        rules: The rules, beside the default rule, which tells administrators of modules that turn to ``error``: in the inbox,
-            and by mail where there is a channel called "mail". A rule called "modules" replaces it.
+        rules: The rules, beside the default rule, which tells administrators of modules that turn to ``error``, or do
+            not stay ok: in the inbox, and by mail where there is a channel called "mail". A rule called "modules" replaces it.
         channels: Channels by name: `Mail`, `Webhook`, `AppriseChannel`. "inbox" is always there, and so are the channels of
             plug-ins, by their full names.
         ping: URL or `Ping` that is called as long as all of this works.

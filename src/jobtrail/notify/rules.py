@@ -239,4 +239,4 @@ def _seconds(rule: str, option: str, given: Any) -> float | None:
 
 
 # What is told unless the program says otherwise.
-DEFAULT_RULE = AlertRule("modules", kinds="module.error")
+DEFAULT_RULE = AlertRule("modules", kinds=("module.error", "module.flapping"))

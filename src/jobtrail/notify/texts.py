@@ -22,6 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 BEGUN = {
     "module.error": "notify.module-error",
     "module.warning": "notify.module-warning",
+    "module.flapping": "notify.module-flapping",
     "job.failed": "notify.job-failed",
     "job.partial": "notify.job-partial",
     "job.interrupted": "notify.job-interrupted",
@@ -104,7 +105,7 @@ def _sentence(rule: AlertRule, event: Occurrence, language: str) -> str:
     code = (ENDED if event.ends else BEGUN).get(event.kind)
     if code is None:
         code = "notify.other-over" if event.ends else "notify.other"
-    facts = {name: _plain(event.facts.get(name)) for name in ("deadline", "question", "last", "times", "host")}
+    facts = {name: _plain(event.facts.get(name)) for name in ("deadline", "question", "last", "times", "host", "falls")}
     return render(Message(code, subject=event.subject, kind=event.kind, what=_what(event), **facts), language)
 
 

@@ -16,6 +16,7 @@ module-error = module { $subject } is in error
 module-error-over = module { $subject } is not in error any more
 module-warning = module { $subject } has a warning
 module-warning-over = module { $subject } has no warning any more
+module-flapping = module { $subject } does not stay ok: it fell { $falls } times within an hour
 module-recovered = module { $subject } is all right again
 job-failed = { $what } failed
 job-partial = { $what } is only partly done

@@ -16,6 +16,7 @@ module-error = модуль { $subject } в ошибке
 module-error-over = модуль { $subject } больше не в ошибке
 module-warning = у модуля { $subject } предупреждение
 module-warning-over = у модуля { $subject } больше нет предупреждения
+module-flapping = модуль { $subject } не остаётся в порядке: сбоев за час: { $falls }
 module-recovered = модуль { $subject } снова в порядке
 job-failed = { $what }: задание не удалось
 job-partial = { $what }: выполнено лишь частично
