@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import logging
+import socket
+import ssl
+import threading
 from datetime import UTC, datetime
 from importlib.util import find_spec
 
@@ -151,6 +155,41 @@ def test_how_a_webhook_fails(web_server, status, permanent):
     assert failed.permanent is permanent
     assert str(status) in str(failed)
     assert len(web_server.requests) == 1  # no redirect is followed
+
+
+@pytest.mark.parametrize(
+    ("said", "after"),
+    [("7", 7.0), ("86400", 3600.0), ("soon", None), ("-1", None), ("", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+)
+def test_a_webhook_says_when_it_wants_to_be_tried_again(web_server, said, after):
+    web_server.status, web_server.headers = 429, {"Retry-After": said}
+    assert refusal(Webhook(web_server.address)).after == after
+
+
+def test_a_webhook_that_hangs_is_given_up_after_its_time_limit(web_server):
+    web_server.hangs.set()
+    failed = refusal(Webhook(web_server.address, timeout=0.2))
+    assert (failed.permanent, failed.uncertain) == (False, True)
+    assert "timed out" in str(failed)
+
+
+def test_a_webhook_whose_certificate_nobody_knows_gets_nothing(tmp_path):
+    file = certificate(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(file)
+        taken = threading.Thread(target=lambda: _refused_handshake(listening, context))
+        taken.start()
+        failed = refusal(Webhook(f"https://127.0.0.1:{listening.getsockname()[1]}/secret-path"))
+        taken.join(10)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(failed)
+    assert "secret-path" not in str(failed)
+
+
+def _refused_handshake(listening, context):
+    connection, _ = listening.accept()
+    with contextlib.suppress(ssl.SSLError, OSError), connection, context.wrap_socket(connection, server_side=True):
+        pass
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org/secret", "https://", "secret", "http://host:port/secret", "http://a b/secret", 7])

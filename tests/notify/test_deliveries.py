@@ -114,6 +114,14 @@ def test_a_try_that_surely_failed_is_not_called_perhaps_twice(telling):
     assert tell(world, one).perhaps_twice
 
 
+def test_a_channel_is_tried_again_when_it_asks_to_be(telling):
+    world = telling(rules=[RULE], channels={"ops": Line(fails=SendingFailed("busy", after=1234))}, retry=3)
+    one = delivery(world)
+    with pytest.raises(RetryableError, match="busy") as caught:
+        tell(world, one)
+    assert caught.value.delay == 1234
+
+
 def test_a_channel_that_is_down_is_retried_then_told_by_its_fallback(telling):
     ops, second = Line(fails=SendingFailed("down")), Line()
     world = telling(rules=[RULE], channels={"ops": ops, "second": second}, retry=3)

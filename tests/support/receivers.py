@@ -50,6 +50,7 @@ class MailServer:
         self._thread.start()
 
     def close(self) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -110,6 +111,9 @@ class WebServer:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.status: int = 200
+        self.headers: dict[str, str] = {}
+        self.hangs = threading.Event()  # set: it takes a request and does not answer until it is closed
+        self._closing = threading.Event()
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -119,7 +123,12 @@ class WebServer:
                 if len(body) < length:
                     return  # its sender died in the middle
                 owner.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+                if owner.hangs.is_set():
+                    owner._closing.wait(60)
+                    return
                 self.send_response(owner.status)
+                for name, value in owner.headers.items():
+                    self.send_header(name, value)
                 if owner.status in (301, 302, 307, 308):
                     self.send_header("Location", "/elsewhere")
                 self.send_header("Content-Length", "0")

@@ -107,7 +107,7 @@ def _send(sends: Sends, row: Any, channel: NotifyChannel, *, last_try: bool) -> 
     # Not chained: the first error may name a secret.
     if over:
         raise PermanentError(failed.why) from None
-    raise RetryableError(failed.why) from None  # type: ignore[arg-type] # a message of the catalogue, which is kept as such
+    raise RetryableError(failed.why, delay=failed.after) from None  # type: ignore[arg-type] # a message of the catalogue, which is kept as such
 
 
 def attempt(channel: NotifyChannel, message: OutgoingMessage) -> SendingFailed | None:

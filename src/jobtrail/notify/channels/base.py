@@ -50,13 +50,17 @@ class SendingFailed(Exception):
         why: What happened, without secrets.
         permanent: Another try cannot help, such as a wrong password.
         uncertain: The other side may have taken the message.
+        after: Seconds after which the other side wants to be tried again; None where it does not say.
     """
 
-    def __init__(self, why: Message | str, *, permanent: bool = False, uncertain: bool = False) -> None:
+    def __init__(
+        self, why: Message | str, *, permanent: bool = False, uncertain: bool = False, after: float | None = None
+    ) -> None:
         super().__init__(why)
         self.why = why
         self.permanent = permanent
         self.uncertain = uncertain
+        self.after = after
 
     def __str__(self) -> str:
         """What happened, in English."""

@@ -8,6 +8,7 @@ import ipaddress
 import ssl
 import time
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http.client import HTTPException
 from json import dumps
@@ -32,6 +33,7 @@ from .base import (
 
 EVENTS = 100  # events that the JSON of a message lists
 _TRY_AGAIN = (408, 425, 429)
+LONGEST_WAIT = 3600.0  # seconds that a ``Retry-After`` may ask for
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -157,10 +159,22 @@ def call(
     except HTTPError as error:
         error.close()
         permanent = error.code < 500 and error.code not in _TRY_AGAIN
-        raise SendingFailed(Message("notify.http-status", status=str(error.code)), permanent=permanent) from None
+        status = Message("notify.http-status", status=str(error.code))
+        raise SendingFailed(status, permanent=permanent, after=_retry_after(error.headers.get("Retry-After"))) from None
     except (OSError, HTTPException, ValueError) as error:
         why = scrub(f"{type(error).__name__}: {error}", secrets)
         raise SendingFailed(why, uncertain=True) from None
+
+
+def _retry_after(said: str | None) -> float | None:
+    """The seconds of a ``Retry-After`` (RFC 9110, 10.2.3), at most `LONGEST_WAIT`; None where it says none."""
+    try:
+        seconds = float(said) if said and said.isascii() and said.isdigit() else None
+        if seconds is None and said:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+    except (ValueError, TypeError):
+        return None
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_WAIT)
 
 
 def _is_loopback(host: str) -> bool:
