@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
+import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -141,7 +141,9 @@ def broken(path: Path) -> dict[str, list[str]]:
 
 def changed(finished: Path, folder: Path, statements: str) -> dict[str, list[str]]:
     """What is reported of a copy that was changed."""
-    copy = shutil.copy(finished, folder / "copy.db")
+    copy = folder / "copy.db"
+    with closing(sqlite3.connect(finished)) as whole, closing(sqlite3.connect(copy)) as new:
+        whole.backup(new)  # also what stands in the -wal file, where a connection is still open
     with evidence.transaction(f"sqlite:///{copy}") as conn:
         for statement in statements.split(";"):
             assert conn.exec_driver_sql(statement).rowcount != 0, "it changes nothing"
