@@ -2,8 +2,11 @@
 
 import os
 import sqlite3
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -190,3 +193,23 @@ def test_a_connection_of_other_code_to_the_same_file_may_be_closed(app, path):
     before = app.store.write(lambda conn: conn.connection.dbapi_connection)
     assert app.store.write(lambda conn: other.close() or conn.connection.dbapi_connection) is before
     assert app.store.write(lambda conn: conn.connection.dbapi_connection) is before
+
+
+def test_connections_that_are_opened_at_once_know_their_own_descriptors(app, path):
+    """What another thread opened meanwhile was taken for one's own: its close then looked like a loss."""
+    database, begin = app.store.database, Barrier(8)
+
+    def opened(_):
+        begin.wait(10)
+        return database.own_connection()
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(10):
+            made = list(pool.map(opened, range(8)))
+            known = [conn.connection.dbapi_connection.files.files for conn in made]
+            times = Counter(number for files in known for number in files)
+            common = {files[number] for files in known for number in files if times[number] > 1}
+            index = Path(f"{path}-shm").stat()
+            assert common <= {(index.st_dev, index.st_ino)}
+            for conn in made:
+                conn.close()

@@ -48,6 +48,7 @@ _BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "
 _HOSTS = re.compile(r"^(postgres[^:]*://(?:[^/?]*@)?)([^/?@]+,[^/?@]+)(/[^?]*)?(?:\?(.*))?$")
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
+_openings: dict[str, threading.Lock] = {}  # by path
 _abandoned: list[SqliteConnection] = []  # never closed: their numbers are files of other code by now
 
 
@@ -220,21 +221,25 @@ class Database:
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise InvalidOption(Message("database.no-driver")) from error
         if self.is_sqlite:
-            event.listen(engine, "do_connect", self._make_file)
-            event.listen(engine, "connect", self._prepare_sqlite)
+            event.listen(engine, "do_connect", self._open_sqlite)
         else:
             event.listen(engine, "connect", self._start_session)
             event.listen(engine, "handle_error", self._leave_session)
             event.listen(engine, "reset", _leave_transaction)
         return engine
 
-    def _prepare_sqlite(self, driver: SqliteConnection, _record: object) -> None:
-        _set_pragmas(driver)
-        with self._lock:
-            driver.files = Descriptors(self._path, driver.before, self._descriptors)
-            self._descriptors.add(driver.files)
+    def _open_sqlite(self, dialect: Any, _record: object, arguments: Any, options: Any) -> SqliteConnection:
+        """Open the file in one thread at a time: what another one opens meanwhile would be taken for this connection's."""
+        self._make_file()
+        with _openings.setdefault(self._path, threading.Lock()):
+            driver: SqliteConnection = dialect.connect(*arguments, **options)
+            _set_pragmas(driver)
+            with self._lock:
+                driver.files = Descriptors(self._path, driver.before, self._descriptors)
+                self._descriptors.add(driver.files)
+        return driver
 
-    def _make_file(self, *_arguments: object) -> None:
+    def _make_file(self) -> None:
         """Make a new file readable by its owner only, as are the files that SQLite makes beside it."""
         if self._path.startswith("file:"):  # an address, not a path
             return
@@ -306,14 +311,15 @@ class Database:
         """
         if not self._path:
             return
+        before = self._file  # read first: another thread may make the file now
         found = _file_at(self._path)
         if found is None:
-            if self._file is None:
+            if before is None:
                 return  # not made yet
             self.engine.dispose()
             raise StoreUnavailable(Message("database.file-deleted", where=self.where))
-        before, self._file = self._file, found
-        if before is not None and before != self._file:
+        self._file = found
+        if before is not None and before != found:
             self.engine.dispose()
             raise StoreUnavailable(Message("database.file-replaced", where=self.where))
 
@@ -466,6 +472,7 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_child() -> None:
+    _openings.clear()
     for database in list(_open):
         database.forget_connections()
 
