@@ -50,7 +50,6 @@ class MailServer:
         self._thread.start()
 
     def close(self) -> None:
-        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -150,6 +149,7 @@ class WebServer:
         return f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
