@@ -1,8 +1,8 @@
 """What a body may change of its process, set back at its end, so that no job finds what another has left.
 
 A child process runs one body at a time: all of it is set back after each. In a process that only works (`jobtrail worker`)
-several bodies may run at once and share one state: directory, environment, locale and blocked signals are set back where a
-body ends and no other runs. In a process of the application nothing is set back, since it may be the application's change.
+several bodies may run at once and share one state: environment and locale are set back where a body ends and no other runs,
+directory and blocked signals where the worker has no other job. In a process of the application nothing is set back, since it may be the application's change.
 """
 
 from __future__ import annotations
@@ -125,18 +125,21 @@ class SharedState:
         self._inside += 1
 
     def leave(self) -> None:
-        """A body has ended: set back what was changed, unless another one runs."""
+        """A body has ended: set back environment and locale, unless another one runs."""
         self._inside -= 1
         if self._inside:
             return
-        directory = _directory()
-        if directory != self._directory and self._directory is not None:
-            with contextlib.suppress(OSError):
-                os.chdir(self._directory)
         if os.environ._data != self._environment:  # type: ignore[attr-defined]
             _set_environment(self._environment)
         if _locale() != self._locale:
             _set_locale(self._locale)
+
+    def settle(self) -> None:
+        """Set back the rest, where the worker has no job: asking for it lets go of the interpreter, 20 µs for each job."""
+        directory = _directory()
+        if directory != self._directory and self._directory is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(self._directory)
         if blocked_signals() != self._signals:
             block_signals(self._signals)
 

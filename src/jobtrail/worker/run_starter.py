@@ -191,6 +191,8 @@ class RunStarter:
         claim = run.claim
         if self.running.get(claim.id) is run:
             del self.running[claim.id]
+            if not self.running and process_state.shared is not None:
+                process_state.shared.settle()
         if claim.suspect:
             self._slots.look_again()  # it has ended in order, so the next suspect need not wait
         self._slots.give_back(claim.queue)
