@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from celery_site import Site, Unavailable, redis_database
-from services import skip_or_fail
+from celery_site import Site
 
 from jobtrail import JobTrail
 from jobtrail.config import Settings
@@ -26,16 +25,12 @@ pytest.importorskip("redis")
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(redis_url: str, tmp_path: Path) -> Iterator[Site]:
+    found = Site(redis_url, f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path)
     try:
-        with redis_database() as broker:
-            found = Site(broker, f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path)
-            try:
-                yield found
-            finally:
-                found.close()
-    except Unavailable as error:
-        skip_or_fail(str(error))
+        yield found
+    finally:
+        found.close()
 
 
 def said(site: Site, job) -> str:

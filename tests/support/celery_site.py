@@ -1,4 +1,4 @@
-"""Real Celery workers over a real Redis, for tests: a database number of their own, processes that are ended."""
+"""Real Celery workers over a real broker, for tests: processes that are ended."""
 
 from __future__ import annotations
 
@@ -8,50 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from celery import Celery
 
 from jobtrail import JobTrail
 
-ENVIRONMENT = "JOBTRAIL_TEST_REDIS"
-LOCAL = "redis://127.0.0.1:6379"
-FIRST_DATABASE, DATABASES = 5, 10
 APPS = Path(__file__).parents[1] / "apps"
 SOURCES = Path(__file__).parents[2] / "src"
 T = TypeVar("T")
-
-
-class Unavailable(Exception):
-    """There is no Redis to test with; the text says why."""
-
-
-@contextlib.contextmanager
-def redis_database() -> Iterator[str]:
-    """The address of an empty database of a Redis server, taken until the end; raises Unavailable."""
-    import redis
-
-    named = os.environ.get(ENVIRONMENT)
-    parts = urlsplit(named or LOCAL)
-    base = f"{parts.scheme}://{parts.netloc}"
-    try:
-        for number in range(FIRST_DATABASE, FIRST_DATABASE + DATABASES):
-            client = redis.Redis.from_url(f"{base}/{number}", socket_connect_timeout=2)
-            if client.set("jobtrail-test-taken", os.getpid(), nx=True, ex=600):
-                break
-        else:
-            raise Unavailable(f"all {DATABASES} databases of {base} are taken by other tests")
-    except redis.RedisError as error:
-        raise Unavailable(f"no Redis at {base} (set {ENVIRONMENT}): {error}") from error
-    try:
-        yield f"{base}/{number}"
-    finally:
-        client.flushdb()
-        client.close()
 
 
 @dataclass
