@@ -15,6 +15,7 @@ from .commands.service import Service
 from .commands.task_handle import BoundTask
 from .commands.using import SuccessorRequest
 from .config import Settings, database_url
+from .executors.registry import Executors
 from .job.task import Task, Tasks, name_of
 from .messages import tr
 from .overrides import read as _read_overrides
@@ -29,10 +30,12 @@ from .worker.middleware import Middleware, declared_options
 
 if TYPE_CHECKING:
     from .commands.groups import Group
+    from .executors.base import Executor, HandingOver
     from .integrations.prometheus import Metrics
     from .queries.base import CappedCount
     from .queries.facade import Queries
     from .schedules.service import Schedules
+    from .worker.handed.host import JobHost
 
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
@@ -45,9 +48,10 @@ class JobTrail:
 
     Args:
         url: ``sqlite:///jobs.db`` or ``postgresql://…``; default: ``JOBTRAIL_URL``, else ``sqlite:///jobs.db``.
+        executor: Executor of tasks that name none: its name, or an object such as `CeleryExecutor`.
+        executors: Other executors, for tasks that name them.
         middleware: Functions around each task function, outermost first; see `Middleware`.
-        plugins: "auto" for the plug-ins of installed packages, which are looked for at the first use; or a list of
-            `Plugin` (and "auto"), or ``()``.
+        plugins: "auto" for the plug-ins of installed packages, looked for at the first use; or a list of `Plugin` (and "auto").
         config: File that overrides settings and task options; "auto" for the file that ``JOBTRAIL_CONFIG`` names; None
             for none.
         clock: Object with ``now()``, for tests (`jobtrail.testing.MovableClock`).
@@ -75,6 +79,8 @@ class JobTrail:
         self,
         url: str | None = None,
         *,
+        executor: str | Executor | HandingOver = "local",
+        executors: Iterable[Executor | HandingOver] = (),
         middleware: Sequence[Middleware] = (),
         plugins: str | Iterable[Plugin | str] = "auto",
         config: str | os.PathLike[str] | None = "auto",
@@ -83,22 +89,23 @@ class JobTrail:
         **settings: Any,
     ) -> None:
         self.overrides = _read_overrides(config)
+        given = [*executors, *([] if isinstance(executor, str) else [executor])]
+        settings["executor"] = getattr(executor, "name", executor)
         self.settings = self.overrides.settings(Settings().with_values(**settings))
-        self.store = Store(
-            database_url(url), clock=clock, pooler=self.settings.pooler, notify_url=self.settings.notify_url
-        )
-        self.state = SimpleNamespace()
+        pooler, notify_url = self.settings.pooler, self.settings.notify_url
+        self.store = Store(database_url(url), clock=clock, pooler=pooler, notify_url=notify_url)
         self.middleware: list[Middleware] = list(middleware)
         self._tasks = Tasks()
         self.service = Service(self.store, self._tasks, self.settings)
-        self.service.state = self.state
+        self.service.state = self.state = SimpleNamespace()
+        self.executors = Executors(self.settings.executor, given, self.overrides.options_of_executor, self)
         self._plugins = Plugins(self._tasks, self._overridden, plugins, application=self, schemas=self.service.schemas)
         if tracing:
             from .integrations.opentelemetry import install
 
             self.service = install(self.service, self.middleware, tracing)
-        self._tasks.add(runner.task_of(self.service), own=True)
-        self._tasks.add(bulk_runner.task_of(self.service), own=True)
+        for own in (runner.task_of(self.service), bulk_runner.task_of(self.service)):
+            self._tasks.add(self.executors.resolved(own), own=True)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------
@@ -113,7 +120,7 @@ class JobTrail:
         """Register a function as a task; use it as a decorator.
 
         Args:
-            function: The function, if the decorator is used without parentheses.
+            function: The function, without parentheses.
             name: Name under which jobs are stored; default: the function's name.
             **options: Fields of `Task`: ``kind``, ``queue``, ``priority``, ``retry``, ``timeout`` (seconds),
                 ``stall_timeout`` (seconds), ``executor``, …, and the options that a middleware declares.
@@ -142,7 +149,8 @@ class JobTrail:
         return declared
 
     def _overridden(self, task: Task, declared: Iterable[str]) -> Task:
-        return self.overrides.applied(task, {*declared, *declared_options(self.middleware)})
+        resolved, declared = self.executors.resolved, {*declared, *declared_options(self.middleware)}
+        return resolved(self.overrides.applied(resolved(task), declared))
 
     @property
     def tasks(self) -> Tasks:
@@ -406,7 +414,7 @@ class JobTrail:
         self.service.make_ready()
 
     def worker(self, **options: Any) -> Any:
-        """Return a worker for the tasks of this application.
+        """Return a worker.
 
         Args:
             **options: ``queues`` (names, or name to slots), ``slots`` and ``beat``, as for `Worker`.
@@ -416,13 +424,20 @@ class JobTrail:
             asyncio.run(jobs.worker(queues=["default"], slots=5).run())
             ```
         """
-        middleware = [*self.middleware, *self.plugins.middleware()]
-        self.overrides.warn_of_unknown(self.tasks.find)
-        from .plugins.loops import accompany
-        from .worker.worker import Worker
+        from .hosting import worker_of
 
-        worker = self.schedules.accompany(Worker.of_service(self.service, middleware, self.state, **options))
-        return accompany(worker, self, self.plugins.loops())
+        return worker_of(self, **options)
+
+    def host(self, actor: str, **options: Any) -> JobHost:
+        """Return what runs handed over jobs in a process of another system.
+
+        Args:
+            actor: Name of the executor, for the trail.
+            **options: ``slots``, ``leads``, ``interrupts`` and ``ends_process``, as for `jobtrail.hosting.host_of`.
+        """
+        from .hosting import host_of
+
+        return host_of(self, actor, **options)
 
     @contextlib.asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[JobTrail]:
@@ -446,7 +461,7 @@ class JobTrail:
         """Stop the workers of this process after their running jobs.
 
         Args:
-            timeout: Longest wait in seconds, from another thread; None to return at once.
+            timeout: Longest wait in seconds; None to return at once.
 
         Returns:
             True if no worker runs any more.

@@ -25,6 +25,7 @@ ENVIRONMENT = "JOBTRAIL_"
 class Settings:
     """All settings with their defaults: the only place of each. Times in seconds, sizes in bytes, retention in days.
 
+    executor: name of the executor of tasks that name none.
     slots: jobs that a worker runs at once. poll_interval: longest sleep of a worker.
     keep_completed and so on: days after which ended jobs are removed; None keeps them for ever.
     end_blocked: the beat process ends a worker whose event loop is blocked past a running job's own deadline.
@@ -36,6 +37,7 @@ class Settings:
     notify_url: direct address of the same PostgreSQL database, for LISTEN behind a pooler.
     """
 
+    executor: str = "local"
     slots: int = 20
     poll_interval: float = 1.0
     flush_interval: float = 0.25
@@ -114,6 +116,10 @@ def _is_path(value: Any) -> bool:
 
 
 def _check(name: str, value: Any) -> None:
+    if name == "executor":
+        if not isinstance(value, str) or not value:
+            raise InvalidOption(Message("executors.bad-executor", value=repr(value)))
+        return
     if name == "notify_url":
         if value is not None and (not isinstance(value, str) or not value):
             raise InvalidOption(Message("config.setting-not-address", name=name))

@@ -1,7 +1,7 @@
 """Overrides settings and task options by `jobtrail.toml` and JOBTRAIL_TASK__… variables.
 
 The file may have the table ``[settings]``, one for each task, ``[tasks."weather.sync"]``, and one for each plug-in that
-reads it, ``[plugins.notify]``. Values are checked when
+reads it, ``[plugins.notify]``, and for each executor, ``[executors.celery]``. Values are checked when
 they are read, and against the task when it is registered. An error names the file and the key, or the variable.
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FILE = "jobtrail.toml"
 VARIABLE = "JOBTRAIL_CONFIG"
 PREFIX = "JOBTRAIL_TASK__"
+EXECUTOR_PREFIX = "JOBTRAIL_EXECUTOR__"
 NOTHING = "none"  # TOML and variables have no None
 FIXED = frozenset({"name", "function", "aliases", "middleware", "secret", "options"})  # only the program sets these
 OPTIONS = {f.name: f for f in fields(Task) if f.init and f.name not in FIXED}
@@ -70,6 +71,7 @@ class Overrides:
     tasks: dict[str, dict[str, Given]] = field(default_factory=dict)
     variables: dict[str, dict[str, Given]] = field(default_factory=dict)
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict)  # read by the plug-ins themselves
+    executors: dict[str, dict[str, Any]] = field(default_factory=dict)
     done: dict[str, list[Overridden]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
 
@@ -99,6 +101,12 @@ class Overrides:
         if changed is not task:
             self.done[task.name] = list(self._changes(task, changed))
         return changed
+
+    def options_of_executor(self, name: str) -> dict[str, Any]:
+        """Return the options of an executor: its table, and over it JOBTRAIL_EXECUTOR__<NAME>__<OPTION>."""
+        prefix = f"{EXECUTOR_PREFIX}{spelled(name)}__"
+        given = {one.removeprefix(prefix).lower(): _parsed(os.environ[one]) for one in os.environ if one.startswith(prefix)}
+        return {**self.executors.get(name, {}), **given}
 
     def unknown(self, find: Callable[[str], Task | None]) -> list[Message]:
         """A message for each task that is named outside but not registered; ``find`` knows tasks by name and alias."""
@@ -188,15 +196,21 @@ def _read_file(found: Overrides, path: Path, named: Message) -> None:
         raise InvalidOption(Message("config.unreadable-file", named=named, error=error.strerror or error)) from None
     except ValueError as error:  # also of the encoding
         raise InvalidOption(Message("config.not-toml", path=path, error=error)) from None
-    for name in tables.keys() - {"settings", "tasks", "plugins"}:
+    for name in tables.keys() - {"settings", "tasks", "plugins", "executors"}:
         raise InvalidOption(Message("config.unknown-table", path=path, name=name))
     found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
-    plugins = _table(path, "plugins", tables)
-    found.plugins = {name: _table(path, f"plugins.{name}", {f"plugins.{name}": own}) for name, own in plugins.items()}
+    found.plugins, found.executors = _tables(path, "plugins", tables), _tables(path, "executors", tables)
     for task, options in _table(path, "tasks", tables).items():
         name = f'tasks."{task}"'
         given = _table(path, name, {name: options})
         found.tasks[task] = {key: Given(value, f"{path}, {name}.{key}") for key, value in given.items()}
+
+
+def _tables(path: Path, kind: str, tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables in a table, by name."""
+    return {
+        name: _table(path, f"{kind}.{name}", {f"{kind}.{name}": own}) for name, own in _table(path, kind, tables).items()
+    }
 
 
 def _table(path: Path, name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +261,7 @@ def _check(given: Mapping[str, Given]) -> None:
         if option in FIXED:
             raise InvalidOption(Message("config.fixed-option", option=option, place=one.by))
         if option in OPTIONS:
-            task = Task("specimen", _specimen, executor="process")
+            task = Task("specimen", _specimen, executor=None if option == "executor" else "process")
             _at_place(one.by, partial(_replaced, task, {option: one.value}))
         elif isinstance(one.value, dict) and one.value and one.value.keys() <= OPTIONS.keys():
             raise InvalidOption(Message("config.table-of-options", place=one.by))

@@ -263,7 +263,7 @@ sys.modules["fire_program"].fire = fire
 url, adds = sys.argv[1], sys.argv[2] == "adds"
 jobs = JobTrail(url, migrate=True)
 store = JobTrailJobStore(jobs, poll=0.05)
-scheduler = BackgroundScheduler(timezone="UTC", jobstores={"default": store}, job_defaults={"misfire_grace_time": None})
+scheduler = BackgroundScheduler(timezone="UTC", jobstores={"default": store}, job_defaults={"misfire_grace_time": None, "coalesce": False})
 print("ready", flush=True)
 sys.stdin.readline()
 scheduler.start()

@@ -107,7 +107,7 @@ def test_an_option_that_middleware_reads_can_be_set_from_outside(toml, make_jobs
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[setting]\nslots = 5", "has the table 'setting'; only the tables settings, tasks and plugins"),
+        ("[setting]\nslots = 5", "has the table 'setting'; only the tables settings, tasks, plugins"),
         ("settings = 5", "settings must be a table; it is 5"),
         ("[settings]\nslots = 0", "settings.slots: the setting slots must be a number above 0; it is 0"),
         ("[settings]\nslot = 5", "settings.slot: there is no setting 'slot'"),

@@ -175,6 +175,7 @@ def _template(task: Task, submitter: str, args: str) -> NewJob:
         priority=task.priority,
         max_attempts=task.retry.attempts,
         submitter=submitter,
+        executor=task.handed_to,
     )
 
 

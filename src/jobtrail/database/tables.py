@@ -1,9 +1,7 @@
 """The tables, once for all databases (SQLAlchemy Core).
 
-Times are ``timestamptz`` on PostgreSQL and whole microseconds since 1970 on SQLite; ids are ``uuid`` and
-text. JSON is kept as text: both databases then store the same bytes, and a NUL inside a string is no error.
-Foreign keys are left out where a hot row would have to check them; retention removes in an order that
-leaves no orphans.
+Times are ``timestamptz`` on PostgreSQL and microseconds since 1970 on SQLite; ids are ``uuid`` and text. JSON is kept as
+text: both databases then store the same bytes, and a NUL is no error. There is no foreign key that a hot row would have to check.
 """
 
 from __future__ import annotations
@@ -72,6 +70,10 @@ jobs = Table(
     Column("started_at", Moment),
     Column("finished_at", Moment),
     Column("worker", Id),
+    # Handed over to this executor; the ticket for the run after `handed_run` was sent then.
+    Column("executor", Text),
+    Column("handed_at", Moment),
+    Column("handed_run", Integer),
     Column("stop_cause", Text),
     Column("stop_at", Moment),
     # Until when the run of this number must have ended or given a sign of life; an older number says nothing.
@@ -97,16 +99,19 @@ jobs = Table(
 
 
 def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    on = [jobs.c[column] for column in columns]
-    return Index(name, *on, unique=unique, **_where(where))
+    return Index(name, *(jobs.c[column] for column in columns), unique=unique, **_where(where))
 
 
-DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect"
+DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL"
+_HANDED = "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL"
+TO_HAND_OVER = f"{_HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
+HANDED_OVER = f"{_HANDED} AND handed_run = run_no"
 jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
+jobs_to_hand_over = _partial("jobtrail_jobs_to_hand_over", "executor", "run_at", where=TO_HAND_OVER)
+jobs_handed_over = _partial("jobtrail_jobs_handed_over", "executor", "queue", "handed_at", where=HANDED_OVER)
 # Jobs that were in a process when it died: handed out one at a time.
-jobs_suspect = _partial(
-    "jobtrail_jobs_suspect", "queue", "run_at", where="suspect AND status IN ('pending', 'running', 'cancelling')"
-)
+_SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
+jobs_suspect = _partial("jobtrail_jobs_suspect", "queue", "run_at", where=_SUSPECT)
 jobs_interrupted = _partial("jobtrail_jobs_interrupted", "id", where="status = 'interrupted'")
 jobs_held = _partial("jobtrail_jobs_held", "worker", where="status IN ('running', 'cancelling')")
 jobs_body = _partial("jobtrail_jobs_body", "worker", where="body_running")

@@ -123,7 +123,7 @@ class Tracing:
             **_OWN_ERRORS,
         ) as span:
             here = carried()
-            if run.remote is not None:
+            if not run.executor.in_process:
                 run.around_body = AroundBody(HOOK, here)
             if run.ctx is not None:
                 run.ctx._around_step = partial(self.step, run.task.name)

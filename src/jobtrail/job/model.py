@@ -177,6 +177,7 @@ class NewJob:
     labels: str | None = None
     submitter: str | None = None
     waits_for: str | None = None
+    executor: str | None = None
     followed: bool | None = None
 
 
@@ -255,6 +256,9 @@ class JobRow:
     started_at: datetime | None
     finished_at: datetime | None
     worker: str | None
+    executor: str | None
+    handed_at: datetime | None
+    handed_run: int | None
     stop_cause: str | None
     stop_at: datetime | None
     deadline_at: datetime | None
@@ -279,6 +283,11 @@ class JobRow:
     def ledger(self) -> str:
         """Id under which items and steps of this generation are kept."""
         return self.generation or self.id
+
+    @property
+    def handed_over(self) -> datetime | None:
+        """When the ticket of the next run was sent to the executor; None if it was not, or the job is not handed over."""
+        return self.handed_at if self.executor is not None and self.handed_run == self.run_no else None
 
     @property
     def deadline(self) -> datetime | None:

@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -27,7 +27,6 @@ TRACKED = "celery:"  # the queues of jobs that Celery executes begin so
 ON_INTERRUPT = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 SETTLE = 0.25  # seconds; submitting waits for them, also in a request, so a task with slow writers asks for more
-EXECUTORS = ("local", "process")
 LABELS_LIMIT = 20
 LEAST_MEMORY = 32 * 1_048_576
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)i?B?\s*", re.IGNORECASE)
@@ -52,7 +51,7 @@ class Task:
     on_input_change: str = "fail"
     settle: float = SETTLE
     ready_marker: str | None = None
-    executor: str = "local"
+    executor: str | None = None  # that of the application
     memory_limit: int | None = None
     max_jobs_per_child: int = 100
     aliases: tuple[str, ...] = ()
@@ -62,6 +61,7 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
     signature: Signature = field(init=False)
     is_async: bool = field(init=False)
+    handed_to: str | None = field(init=False, default=None)  # the executor that jobs are handed over to
 
     @classmethod
     def made(
@@ -71,7 +71,7 @@ class Task:
 
         Raises: InvalidOption for a word that there is not, with the words that there are.
         """
-        own = {f.name for f in fields(cls) if f.init} - {"name", "function", "options"}
+        own = OPTION_NAMES
         extra = set(declared)
         unknown = cls.unknown_options(options, extra)
         if unknown:
@@ -88,8 +88,14 @@ class Task:
     @classmethod
     def unknown_options(cls, options: Iterable[str], declared: Iterable[str] = ()) -> list[str]:
         """The words among these that are no option of a task and that no middleware declared."""
-        own = {f.name for f in fields(cls) if f.init} - {"name", "function", "options"}
+        own = OPTION_NAMES
         return sorted(set(options) - own - set(declared))
+
+    def handed_over_to(self, executor: str) -> Task:
+        """Return this task as one whose jobs are handed over to an executor."""
+        task = replace(self, executor=executor)
+        object.__setattr__(task, "handed_to", executor)
+        return task
 
     @property
     def stops_cooperatively(self) -> bool:
@@ -102,6 +108,9 @@ class Task:
         object.__setattr__(self, "signature", Signature.of(self.function))
         object.__setattr__(self, "is_async", any(map(inspect.iscoroutinefunction, (self.function, _called(self.function)))))
         _check_options(self)
+
+
+OPTION_NAMES = frozenset(f.name for f in fields(Task) if f.init) - {"name", "function", "options"}
 
 
 @dataclass(frozen=True)
@@ -334,7 +343,8 @@ def _check_options(task: Task) -> None:
     priority_option(task.priority)
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
-    choice_option("executor", task.executor, EXECUTORS)
+    if task.executor is not None:
+        name_option("executor", task.executor)
     if task.ready_marker is not None and ("/" in name_option("ready_marker", task.ready_marker) or task.ready_marker == "."):
         raise InvalidOption(Message("job.bad-ready-marker", value=repr(task.ready_marker)))
     _check_process_options(task)
@@ -353,7 +363,7 @@ def _check_process_options(task: Task) -> None:
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InvalidOption(Message("job.bad-jobs-per-child", jobs=repr(jobs)))
     if task.executor != "process":
-        if task.memory_limit is not None:
+        if task.executor is not None and task.memory_limit is not None:
             raise InvalidOption(Message("job.memory-limit-without-process", task=task.name))
         return
     where = getattr(task.function, "__qualname__", "<unknown>")

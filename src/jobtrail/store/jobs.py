@@ -398,6 +398,7 @@ def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], wor
             jobs.c.status == "pending",
             jobs.c.queue.in_(list(queues)),
             jobs.c.run_at <= now,
+            jobs.c.executor.is_(None),
         )
         .order_by(jobs.c.run_at)
         .limit(1)

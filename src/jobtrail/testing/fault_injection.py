@@ -84,10 +84,10 @@ def _at_turns(reached: Callable[[str], None]) -> None:
     write, turn = Turns._write_turn, Turns.run_once
 
     @functools.wraps(write)
-    async def write_turn(self: Any, ends: Any, wants: Any, *, looks: bool) -> Any:
+    async def write_turn(self: Any, ends: Any, wants: Any, tickets: Any, *, looks: bool) -> Any:
         if ends:
             reached("before_settle")
-        found = await write(self, ends, wants, looks=looks)
+        found = await write(self, ends, wants, tickets, looks=looks)
         if ends:
             reached("settle_answer_lost")
         if found[1]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import input_files
 from jobtrail.errors import InputChanged, PermanentError
-from jobtrail.executors import forks, process_state
+from jobtrail.executors import process_state
 from jobtrail.job.failure import describe
 from jobtrail.job.model import Snooze
 from jobtrail.job.period import Period
@@ -20,8 +20,6 @@ from jobtrail.runtime import log_capture
 from jobtrail.runtime.context import AsyncContext, Context
 from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished, unfinished
 
-from .run import BodyThread
-
 if TYPE_CHECKING:
     from jobtrail.job.model import Claim, FileInput
     from jobtrail.job.task import Task
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from jobtrail.runtime.steps import StepStore
 
     from .run import CallNext, Run
-
-THREAD_LOOK = 0.05  # seconds between two looks at a thread whose wait was cancelled
 
 
 def options_of(claim: Claim) -> dict[str, Any]:
@@ -164,24 +160,16 @@ def _answered(run: Run, value: Any) -> BaseException | None:
 
 async def body(run: Run) -> Any:
     """Call the task's function: the end of the chain of middleware."""
-    signature = run.task.signature
-    arguments = {**run.arguments, signature.context: run.ctx} if signature.context else run.arguments
     run.body_begun = True
-    shared = process_state.shared
-    if run.remote is None:
+    shared, executor = process_state.shared, run.executor
+    if executor.in_process:
         process_state.own_decimal_context()
     if shared is not None:
         shared.enter()
     try:
         run.check_wanted()
-        if run.remote is not None:
-            value = await run.remote.perform(run)
-        else:
-            if run.task.is_async:
-                value = await forks.awaited(run.task.function(**arguments))
-            else:
-                value = await _in_thread(run, arguments)
-            refuse_unfinished(value, TASK_FUNCTION)
+        value = await executor.perform(run)
+        refuse_unfinished(value, TASK_FUNCTION)
         if run.claim.file and not isinstance(value, Snooze):
             await asyncio.to_thread(_check_input, run)
         run.body_value = value
@@ -195,29 +183,6 @@ async def body(run: Run) -> Any:
     return run.body_value
 
 
-async def _in_thread(run: Run, arguments: dict[str, Any]) -> Any:
-    """Run a plain function in a thread, and wait for the thread also where the wait is cancelled.
-
-    A middleware with a time limit of its own ends no thread: what the thread returns counts. Once the worker has ended,
-    its orphaned bodies are waited for elsewhere.
-    """
-    thread = run.thread = BodyThread()
-    try:
-        return await run.executor.call(run.task.function, arguments, thread.over)
-    except asyncio.CancelledError:
-        if thread.ended or run.on_orphaned_end is not None:
-            raise
-    while not thread.ended:
-        try:
-            await asyncio.sleep(THREAD_LOOK)
-        except asyncio.CancelledError:
-            if run.on_orphaned_end is not None:
-                raise
-    if thread.error is not None:
-        raise thread.error
-    return thread.value
-
-
 def _body_has_ended(run: Run) -> None:
     run.body_ended = True
     if run.hook_timeout is not None and run.coroutine is not None:
@@ -228,7 +193,7 @@ async def clean_up(run: Run, ctx: BaseContext) -> None:
     """Call the functions that the body gave to on_cleanup()."""
     for function in ctx._on_cleanup:
         try:
-            left = function() if inspect.iscoroutinefunction(function) else await run.executor.call(function, {})
+            left = function() if inspect.iscoroutinefunction(function) else await run.threads.call(function, {})
             refuse_unfinished(await left if inspect.isawaitable(left) else left, HOOK_FUNCTION)
         except BaseException as error:
             run.hook_note = Message("worker.hook-raised", function="on_cleanup", type=type(error).__name__).stored

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jobtrail.errors import StopSignal
 from jobtrail.job.failure import forget_frames
 from jobtrail.job.model import StopCause
-from jobtrail.messages import Message
 from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN, Stop
 from jobtrail.runtime.unfinished import HOOK_FUNCTION, refuse_unfinished
 
 if TYPE_CHECKING:
     from jobtrail.executors.base import Executor
+    from jobtrail.executors.local import BodyThread, LocalExecutor
     from jobtrail.executors.process.body_call import BodyCall
     from jobtrail.job.failure import Failure
     from jobtrail.job.model import Claim
@@ -77,16 +77,6 @@ class AroundBody:
     given: Any
 
 
-class RemoteBodies(Protocol):
-    """What a run needs of the executor of child processes."""
-
-    async def perform(self, run: Run) -> Any:
-        """Run the body in a child and wait for its end."""
-
-    def stop(self, run: Run, cause: str) -> None:
-        """Ask the body to stop, at last by force."""
-
-
 class BodyLimits(Protocol):
     """The time limits of a body in a child process."""
 
@@ -95,19 +85,6 @@ class BodyLimits(Protocol):
 
     def child_begins(self) -> None:
         """The body begins; called in a thread of the pool."""
-
-
-@dataclass(slots=True)
-class BodyThread:
-    """A body in a thread of this process: it has ended when the thread has, whoever still waits for it."""
-
-    ended: bool = False
-    value: Any = None
-    error: BaseException | None = None
-
-    def over(self, value: Any, error: BaseException | None) -> None:
-        """Called by the thread at the body's end."""
-        self.value, self.error, self.ended = value, error, True
 
 
 @dataclass(slots=True, eq=False)
@@ -121,8 +98,8 @@ class Run:
     timeout: float | None
     recorder: Recorder
     executor: Executor
+    threads: LocalExecutor
     successors: SuccessorMaker | None = None
-    remote: RemoteBodies | None = None
     call: BodyCall | None = None
     report: ChildReport | None = None
     ctx: BaseContext | None = None
@@ -158,17 +135,13 @@ class Run:
         return self._retry or (True, self.policy.delay(self.claim.attempt, None))
 
     def request_stop(self, cause: StopCause) -> None:
-        """Ask the body to stop: an async one by cancelling it, a plain one by its context. Once is enough."""
+        """Ask the body to stop: as its executor does it, and by its context. Once is enough."""
         if self.stop.cause is not None or self.body_ended:
             return
         self.stop.cause = cause.value
         self.asked_at = time.monotonic()
         self._call_on_cancel()
-        if self.remote is not None and not self._before_body:
-            self.remote.stop(self, cause.value)
-        elif self.coroutine is not None and (self.task.is_async or self._before_body):
-            self.stop.noticed = True
-            self.coroutine.cancel()
+        self._cancel_body(cause.value)
         if self.on_stop is not None:
             self.on_stop(self)
 
@@ -208,12 +181,23 @@ class Run:
             self.ctx._on_cleanup.clear()
 
     @property
+    def job_id(self) -> str:
+        """Its job."""
+        return self.claim.id
+
+    @property
+    def body_arguments(self) -> dict[str, Any]:
+        """The arguments of the body, its context included."""
+        context = self.task.signature.context
+        return {**self.arguments, context: self.ctx} if context else self.arguments
+
+    @property
     def body_lives(self) -> bool:
         """The body still runs in this process, and nothing here can end it."""
         if self.thread is not None:
             return not self.thread.ended
         begun = self.body_begun and self.coroutine is not None and not self.coroutine.done()
-        return begun and not self.body_ended and self.call is None
+        return begun and not self.body_ended and self.executor.in_process
 
     @property
     def _before_body(self) -> bool:
@@ -243,14 +227,19 @@ class Run:
 
     def abandon(self) -> None:
         """Wait no longer: a body in a child process is killed; one in a thread cannot be ended."""
-        if self.call is not None:
-            self.call.kill(Message("worker.shutdown"), cause=SHUTDOWN)
+        self.executor.abandon(self)
 
     def _cancel_body(self, why: str) -> None:
-        """Cancel what can be cancelled from outside: a body on the loop or in a process."""
-        if self.remote is not None and not self._before_body:
-            self.remote.stop(self, why)
-        elif self.coroutine is not None and (self.task.is_async or self._before_body) and not self.body_ended:
+        """Stop what can be stopped from outside: what comes before the body, else the body by its executor."""
+        if self._before_body:
+            self.cancel()
+        else:
+            self.executor.stop(self, why)
+
+    def cancel(self) -> None:
+        """Cancel the coroutine of the run, unless its body has ended."""
+        if self.coroutine is not None and not self.body_ended:
+            self.stop.noticed = self.stop.noticed or self.stop.cause is not None
             self.coroutine.cancel()
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jobtrail.config import Settings
-    from jobtrail.executors.base import Executor
     from jobtrail.job.model import Claim
     from jobtrail.job.outcome import BodyOutcome
     from jobtrail.job.task import Tasks
@@ -40,8 +39,9 @@ if TYPE_CHECKING:
     from jobtrail.runtime.steps import StepStore
     from jobtrail.store import Store
 
+    from .executors import WorkerExecutors
     from .middleware import Middleware
-    from .run import CallNext, RemoteBodies
+    from .run import CallNext
     from .slots import Slots
 
 _log = logging.getLogger("jobtrail.worker")
@@ -56,8 +56,7 @@ class RunStarter:
         slots: the worker's slots; each run takes one.
         identity: gives the worker's id.
         flusher: writes what the runs report.
-        executor: runs plain functions.
-        remote: runs bodies in child processes.
+        executors: where bodies run.
         steps: where steps are kept.
         middleware: around every body, the outermost first.
         state: the application's services.
@@ -73,8 +72,7 @@ class RunStarter:
         identity: Callable[[], str],
         *,
         flusher: Flusher,
-        executor: Executor,
-        remote: RemoteBodies,
+        executors: WorkerExecutors,
         steps: StepStore,
         middleware: Sequence[Middleware],
         state: Any,
@@ -85,8 +83,7 @@ class RunStarter:
         self._store, self._tasks, self._settings, self._slots = store, tasks, settings, slots
         self._identity = identity
         self._flusher = flusher
-        self._executor = executor
-        self._remote = remote
+        self._executors = executors
         self._steps = steps
         self._middleware = list(middleware)
         self._state = state
@@ -122,9 +119,9 @@ class RunStarter:
             policy=policy_of(task, options),
             timeout=options.get("timeout", task.timeout),
             recorder=Recorder(claim, self._flusher, log_limit=self._settings.log_limit),
-            executor=self._executor,
+            executor=self._executors.of(claim, task),
+            threads=self._executors.threads(claim),
             successors=self._successors,
-            remote=self._remote if task.executor == "process" else None,
             on_stop=self._stop_requested,
         )
         if not self.running and process_state.shared is not None:

@@ -78,17 +78,20 @@ class WorkerSession:
         queues: the queues that the worker serves.
         slots: how many jobs it runs at once.
         beat: "thread" or "child".
+        leads: whether it looks after lost jobs, and removes old ones.
 
     """
 
     def __init__(
-        self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread"
-    ) -> None:
+        self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread",
+        leads: bool = True,
+    ) -> None:  # fmt: skip
         self.id = new_id()
         self._store = store
         self._settings = settings
         self._queues = queues
         self._slots = slots
+        self._leads = leads
         self._suspected: set[tuple[str, int]] = set()
         self._compared_at = float("-inf")
         self._beat = _beat(beat, store, settings)
@@ -109,9 +112,10 @@ class WorkerSession:
         self._register()
         self._beat.start(self.id)
         self._store.wake.subscribe(self._on_word)
-        self._look_at_once()
-        self._upkeep_loop.start()
-        self._retention.start()
+        if self._leads:
+            self._look_at_once()
+            self._upkeep_loop.start()
+            self._retention.start()
         for companion in self._companions:
             companion.start()
 
@@ -180,7 +184,7 @@ class WorkerSession:
 
     def health(self) -> list[Health]:
         """The health of the background loops of this session."""
-        loops = (self._beat, self._upkeep_loop, self._retention)
+        loops = (self._beat, self._upkeep_loop, self._retention) if self._leads else (self._beat,)
         own = [*(one.health() for one in loops), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jobtrail.config import Settings
-    from jobtrail.executors.process.pool import ProcessExecutor
     from jobtrail.job.outcome import BodyOutcome
     from jobtrail.recovery.run_end import RunEnd
     from jobtrail.store import Store
 
+    from .executors import WorkerExecutors
     from .run import Run
     from .run_starter import RunStarter
     from .session import WorkerSession
@@ -43,7 +43,7 @@ class Shutdown:
         turns: write the last ends.
         runs: what still runs.
         session: the worker's session; None for a worker of a test that nobody watches.
-        processes: the child processes, which are ended.
+        executors: what runs bodies; it is ended.
         leaves_process: whether the process ends with the worker, and every body with it.
         at_once: tells whether the drain is skipped, asked again and again.
         close: called when no body runs any more.
@@ -57,7 +57,7 @@ class Shutdown:
         turns: Turns,
         runs: RunStarter,
         session: WorkerSession | None,
-        processes: ProcessExecutor,
+        executors: WorkerExecutors,
         *,
         leaves_process: bool,
         at_once: Callable[[], bool],
@@ -65,7 +65,7 @@ class Shutdown:
     ) -> None:
         self.abandoned: list[Run] = []
         self._store, self._settings = store, settings
-        self._turns, self._runs, self._session, self._processes = turns, runs, session, processes
+        self._turns, self._runs, self._session, self._executors = turns, runs, session, executors
         self._leaves_process = leaves_process
         self._at_once = at_once
         self._close = close
@@ -73,7 +73,7 @@ class Shutdown:
     async def run(self) -> None:
         """Shut the worker down; returns when its ends are written, or kept in the spool."""
         self._turns.claims_nothing = True
-        self._processes.release()
+        self._executors.release()
         if self._session is not None:
             await asyncio.to_thread(self._session.stopping)
         await self._drain(self._settings.graceful_shutdown_timeout, may_end_at_once=True)
@@ -84,7 +84,7 @@ class Shutdown:
         for run in list(self._runs.running.values()):
             self._hand_back(run)
         written = await self._write_rest(orphans)
-        await asyncio.to_thread(self._processes.close)
+        await asyncio.to_thread(self._executors.close)
         if orphans is None or not orphans.start(owes=not written):
             self._close()
 

@@ -19,7 +19,7 @@ from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jobtrail.recovery.run_end import RunEnd
     from jobtrail.store import Store
 
+    from .handed.tickets import TicketRun, Tickets, Unused
     from .run_starter import RunStarter
     from .slots import Slots
 
@@ -68,6 +69,8 @@ class Turns:
         self._marks = jobs.Marks()
         self._looked_for_stops_at = float("-inf")
         self.ends: list[RunEnd] = []
+        self.on_written: Callable[[Sequence[RunEnd]], None] = _nothing
+        self.tickets: Tickets | None = None  # of a host, which claims by tickets and not from queues
         self.writer = EndWriter(store, identity(), settings.spool_after)
         self.wanted = asyncio.Event()
         self.claims_nothing = False
@@ -96,15 +99,17 @@ class Turns:
         ends, self.ends = self.ends, []
         wants = [] if self.claims_nothing else self._slots.wants()
         looks = self._look_for_stops_due()
-        if not ends and not wants and not looks:
+        tickets = self.tickets.take() if self.tickets is not None else []
+        if not ends and not wants and not looks and not tickets:
             return WorkerTurn(0, 0)
         try:
-            refused, claims, stops = await self._write_turn(ends, wants, looks=looks)
+            refused, claims, stops, unused = await self._write_turn(ends, wants, tickets, looks=looks)
         except (StoreUnavailable, asyncio.CancelledError):
             # Whether they were written is not known; a second time they are refused where they were.
-            self.ends = ends + self.ends
+            self._give_back(ends, tickets)
             raise
         except Exception as error:
+            self._give_back([], tickets)
             if not ends:
                 raise
             _log.error("writing %d ends at once failed; each is written alone", len(ends), exc_info=error)
@@ -112,20 +117,28 @@ class Turns:
             return WorkerTurn(len(ends), 0)
         self._is_back()
         self._runs.start(claims)
+        self.on_written(ends)
         self._tell_stops(stops)
+        for ticket, why in unused:
+            ticket.refuse(why)
         return WorkerTurn(len(ends) - len(refused), len(claims), len(refused))
 
+    def _give_back(self, ends: list[RunEnd], tickets: list[TicketRun]) -> None:
+        self.ends = ends + self.ends
+        if self.tickets is not None:
+            self.tickets.give_back(tickets)
+
     async def _write_turn(
-        self, ends: list[RunEnd], wants: list[tuple[str, int]], *, looks: bool
-    ) -> tuple[list[RunEnd], list[Claim], StopRequests]:
-        one_statement = not ends and not looks and len(wants) == 1 and not self._suspect_due()
+        self, ends: list[RunEnd], wants: list[tuple[str, int]], tickets: list[TicketRun], *, looks: bool
+    ) -> tuple[list[RunEnd], list[Claim], StopRequests, Unused]:
+        one_statement = not ends and not looks and not tickets and len(wants) == 1 and not self._suspect_due()
         return await self._store.awrite(
-            partial(self._transaction, ends=ends, wants=wants, looks=looks), one_statement=one_statement
+            partial(self._transaction, ends=ends, wants=wants, tickets=tickets, looks=looks), one_statement=one_statement
         )
 
     def _transaction(
-        self, conn: Connection, ends: list[RunEnd], wants: list[tuple[str, int]], looks: bool
-    ) -> tuple[list[RunEnd], list[Claim], StopRequests]:
+        self, conn: Connection, ends: list[RunEnd], wants: list[tuple[str, int]], tickets: list[TicketRun], looks: bool
+    ) -> tuple[list[RunEnd], list[Claim], StopRequests, Unused]:
         now = self._store.now()
         refused = write_ends(conn, self._store, ends, now) if ends else []
         claims: list[Claim] = []
@@ -140,8 +153,12 @@ class Turns:
                 found = jobs.claim(conn, dialect, queue, min(free, room), worker, now, self._marks, time.monotonic())
                 claims += found
                 room -= len(found)
+        unused: Unused = []
+        if self.tickets is not None and tickets:
+            begun, unused = self.tickets.claim(conn, tickets, worker, now)
+            claims += begun
         stops = jobs.asked_to_stop(conn, worker) if looks else []
-        return refused, claims, stops
+        return refused, claims, stops, unused
 
     async def _write_each(self, ends: list[RunEnd]) -> None:
         try:
@@ -149,6 +166,7 @@ class Turns:
         except asyncio.CancelledError:
             self.ends = ends + self.ends
             raise
+        self.on_written([one for one in ends if one not in unwritten])
         self.ends = unwritten + self.ends
 
     def _suspect_due(self) -> bool:
@@ -198,3 +216,7 @@ class Turns:
         self.away, self._store_is_away = None, False
         with self.condition.tolerate("spool"):
             self.writer.store_is_back()
+
+
+def _nothing(ends: Sequence[RunEnd]) -> None:
+    """Nobody waits for ends to be written, but where there is a host."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.wakeup import QUEUES, SUSPECT
 from jobtrail.errors import StoreError, StoreUnavailable
-from jobtrail.executors.local import LocalExecutor
 from jobtrail.job.model import StopCause, new_id
 from jobtrail.recovery.heartbeat import TICK
 from jobtrail.runtime import log_capture
@@ -18,8 +17,8 @@ from jobtrail.runtime.recorder import Flusher
 from jobtrail.runtime.steps import StepKeeper
 from jobtrail.store import jobs, queues
 
+from .executors import WorkerExecutors
 from .idle import Idle
-from .remote import ChildBodies
 from .run_starter import RunStarter
 from .session import WorkerSession
 from .shutdown import Shutdown
@@ -32,10 +31,11 @@ if TYPE_CHECKING:
     from jobtrail.commands.service import Service
     from jobtrail.config import Settings
     from jobtrail.database.wakeup import Listener, Words
-    from jobtrail.executors.base import Executor
+    from jobtrail.executors.registry import Executors
     from jobtrail.job.task import Tasks
     from jobtrail.store import Store
 
+    from .handed.host import JobHost
     from .middleware import Middleware
     from .run import Run
     from .turns import WorkerTurn
@@ -54,6 +54,9 @@ class Worker:
         state: the application's services, which a body reaches as ``ctx.state``.
         beat: "thread" or "child", the place of the heartbeat; None for a worker of a test that nobody watches.
         leaves_process: whether the process ends with the worker, so that bodies that cannot be stopped end too.
+        outside: the application's executors beside those that a worker makes for itself.
+        host: where the jobs of this worker come from, instead of queues.
+        leads: whether it looks after lost jobs and removes old ones; a process of many on a host may leave that to others.
 
     """
 
@@ -68,28 +71,34 @@ class Worker:
         state: Any = None,
         beat: str | None = "thread",
         leaves_process: bool = False,
+        outside: Executors | None = None,
+        host: JobHost | None = None,
+        leads: bool = True,
     ) -> None:
         self.store, self.settings = store, settings
         self._slots = Slots(queues, settings.slots)
         self.queues, self.slots = self._slots.queues, self._slots.total
         self.session: WorkerSession | None = None
         if beat is not None:
-            self.session = WorkerSession(store, tasks, settings, queues=self.queues, slots=self.slots, beat=beat)
+            self.session = WorkerSession(store, tasks, settings, queues=self.queues, slots=self.slots, beat=beat, leads=leads)
         self._own_id = new_id()
         self.flusher = Flusher(store, interval=settings.flush_interval)
-        self.executor: Executor = LocalExecutor(self.slots)
         steps = StepKeeper(store)
-        self._children = ChildBodies(tasks, steps, settings, limit=self.slots)
+        self.executors = WorkerExecutors(
+            tasks, steps, settings, self.slots, outside, host.seats if host is not None else None
+        )
         self.runs = RunStarter(
             store, tasks, settings, self._slots, self._identity,
-            flusher=self.flusher, executor=self.executor, remote=self._children, steps=steps, middleware=middleware, state=state,
+            flusher=self.flusher, executors=self.executors, steps=steps, middleware=middleware, state=state,
         )  # fmt: skip
         self.turns = Turns(store, settings, self._slots, self.runs, self._identity)
+        if host is not None:
+            self.turns.tickets, self.turns.on_written = host.tickets, host.written
         if self.session is not None:
             self.turns.condition = self.session.condition
         self.condition = self.turns.condition
         self._shutdown = Shutdown(
-            store, settings, self.turns, self.runs, self.session, self._children.processes,
+            store, settings, self.turns, self.runs, self.session, self.executors,
             leaves_process=leaves_process, at_once=lambda: self._at_once, close=self.close,
         )  # fmt: skip
         self._idle = Idle(store, lambda: self._slots.open, settings.poll_interval)
@@ -129,7 +138,7 @@ class Worker:
 
     def children(self) -> list[int]:
         """Process ids of executor children, which the beat child ends when this process is gone."""
-        return self._children.processes.pids()
+        return self.executors.pids()
 
     # -- the loop around the turns -------------------------------------------------------------------
 
@@ -273,6 +282,11 @@ class Worker:
             self._slots.paused = await asyncio.to_thread(self._paused_queues)
         self.turns.wanted.set()
 
+    @property
+    def paused_queues(self) -> frozenset[str]:
+        """The queues that are paused, as last seen."""
+        return self._slots.paused
+
     def _paused_queues(self) -> frozenset[str]:
         with self.store.read() as conn:
             return frozenset(queues.paused(conn))
@@ -299,4 +313,4 @@ class Worker:
     def close(self) -> None:
         """Let the threads go; nothing runs any more."""
         self.flusher.stop()
-        self.executor.close()
+        self.executors.local.close()

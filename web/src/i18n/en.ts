@@ -283,6 +283,8 @@ export const en = {
   "event.forced": "end forced",
   "event.body_returned": "body returned",
   "event.result_restored": "result restored",
+  "event.begun_by": "begun by another system",
+  "event.delivered_again": "ticket delivered again",
   "event.handed_back": "handed back",
   "event.interrupted": "its worker died",
   "event.recovered": "recovered",

@@ -287,6 +287,8 @@ export const ru: Texts = {
   "event.forced": "конец записан принудительно",
   "event.body_returned": "тело вернулось",
   "event.result_restored": "результат восстановлен",
+  "event.begun_by": "начато другой системой",
+  "event.delivered_again": "доставлено повторно",
   "event.handed_back": "возвращено",
   "event.interrupted": "исполнитель погиб",
   "event.recovered": "восстановлено",

@@ -11,3 +11,6 @@ worker-ended = its worker ended
 worker-failed = the worker could not go on with it
 did-not-leave = was asked to end and did not
 await-in-fork = a process that a body has forked cannot go on with the event loop of its parent: use a plain function, or multiprocessing
+bad-executor = executor must be the name of an executor, or an object of a class that extends Executor or HandingOver, not { $value }
+unknown-executor = there is no executor '{ $name }'; there are { $known }
+not-importable = the executor '{ $name }' cannot be used: { $error }

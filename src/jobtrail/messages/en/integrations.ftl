@@ -32,3 +32,24 @@ ignored = the task asked Celery to ignore its result
 expired = expired before a worker took it
 revoked = revoked before it began
 terminated = terminated by { $signal }
+celery-without-app = the executor celery needs the address of a Celery application: set app = 'module:name' in the table executors.celery, or JOBTRAIL_EXECUTOR__CELERY__APP
+not-a-celery-app = { $app } is not a Celery application
+celery-app-taken = this Celery application runs the jobs of another JobTrail already: give each its own Celery application
+celery-eager = task_always_eager runs each task where it is sent, so jobs would not reach a worker: remove it, or use jobtrail.testing in tests
+celery-early-acks = task_annotations set acks_late = False for '{ $name }': a job of a killed worker would not be delivered again; leave '{ $name }' out
+celery-pool = jobtrail cannot run jobs in the pool { $pool }: use prefork, threads or solo
+celery-visibility = visibility_timeout is { $timeout } s and the task '{ $task }' may run { $limit } s: Redis delivers its message again while it runs; the second delivery changes nothing, but set visibility_timeout above { $limit } s
+celery-broker-away = the broker does not answer: { $error }
+celery-start-broker = start the broker, or correct broker_url
+celery-no-worker = no Celery worker answers
+celery-start-worker = start one with celery worker
+celery-workers = { $number ->
+    [one] 1 Celery worker answers
+   *[other] { $number } Celery workers answer
+}
+celery-task-unknown = { $workers } do not know the task jobtrail.run
+celery-import = let the Celery application import the module that makes the JobTrail
+celery-no-consumer = nobody serves the queue { $queue } (in Celery { $name }), in which { $waiting } messages wait
+celery-consume = start a worker with -Q { $name }
+celery-depth = queue { $queue } (in Celery { $name }): { $waiting } messages wait
+revoked-in-celery = revoked in Celery

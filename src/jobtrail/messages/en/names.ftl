@@ -25,6 +25,8 @@ event =
         [followed] a job follows
         [not_followed] what was to follow did not come
         [result_restored] result restored
+        [begun_by] begun by another system
+        [delivered_again] ticket delivered again
         [input_changed] the input had changed, and was accepted
         [refused] a late word of an earlier run was refused
         [queue_paused] queue paused

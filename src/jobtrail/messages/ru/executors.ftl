@@ -11,3 +11,6 @@ worker-ended = его исполнитель закончил
 worker-failed = исполнитель не смог продолжать с ним
 did-not-leave = попросили закончить, не закончил
 await-in-fork = процесс, порождённый телом задания через fork, не может продолжить цикл событий родителя: используйте обычную функцию или multiprocessing
+bad-executor = executor должен быть именем или объектом класса, производного от Executor или HandingOver, а не { $value }
+unknown-executor = исполнителя «{ $name }» нет; есть { $known }
+not-importable = исполнителя «{ $name }» нельзя использовать: { $error }

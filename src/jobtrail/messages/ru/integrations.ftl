@@ -32,3 +32,26 @@ ignored = задача попросила Celery не учитывать её р
 expired = срок истёк раньше, чем исполнитель взял задачу
 revoked = отозвана до начала
 terminated = остановлена сигналом { $signal }
+celery-without-app = исполнителю celery нужен адрес приложения Celery: задайте app = 'модуль:имя' в таблице executors.celery или JOBTRAIL_EXECUTOR__CELERY__APP
+not-a-celery-app = { $app } не является приложением Celery
+celery-app-taken = это приложение Celery уже выполняет задания другого JobTrail: дайте каждому своё приложение Celery
+celery-eager = task_always_eager выполняет задачи там, где их отправляют, и задания не дошли бы до исполнителя: уберите его или используйте в тестах jobtrail.testing
+celery-early-acks = task_annotations задаёт acks_late = False для «{ $name }»: задание убитого исполнителя не было бы доставлено снова; уберите «{ $name }»
+celery-pool = jobtrail не может выполнять задания в пуле { $pool }: используйте prefork, threads или solo
+celery-visibility = visibility_timeout равен { $timeout } с, а задача «{ $task }» может работать { $limit } с: Redis доставит сообщение снова, пока она работает; вторая доставка ничего не меняет, но задайте visibility_timeout больше { $limit } с
+celery-broker-away = брокер не отвечает: { $error }
+celery-start-broker = запустите брокер или исправьте broker_url
+celery-no-worker = ни один исполнитель Celery не отвечает
+celery-start-worker = запустите его командой celery worker
+celery-workers = { $number ->
+    [one] отвечает { $number } исполнитель Celery
+    [few] отвечают { $number } исполнителя Celery
+    [many] отвечают { $number } исполнителей Celery
+   *[other] отвечают { $number } исполнителя Celery
+}
+celery-task-unknown = { $workers } не знают задачу jobtrail.run
+celery-import = пусть приложение Celery импортирует модуль, который создаёт JobTrail
+celery-no-consumer = никто не обслуживает очередь { $queue } (в Celery { $name }), сообщений в ней: { $waiting }
+celery-consume = запустите исполнителя с -Q { $name }
+celery-depth = очередь { $queue } (в Celery { $name }): ждут сообщений: { $waiting }
+revoked-in-celery = отозвано в Celery

@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import AskSignal, ProcessDied, RetrySignal, StopSignal, StoreError, StoreUnavailable
+from jobtrail.executors.base import Executor
 from jobtrail.executors.process.child_process import ChildGone
 from jobtrail.executors.process.pool import ProcessExecutor
 from jobtrail.job.failure import Failure, describe
@@ -21,8 +22,7 @@ from jobtrail.job.model import Partial, Snooze
 from jobtrail.messages import Message
 from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN
 from jobtrail.store.items import Recorded
-
-from .run import ChildReport, RemoteError, RemoteStop
+from jobtrail.worker.run import ChildReport, RemoteError, RemoteStop
 
 if TYPE_CHECKING:
     from jobtrail.config import Settings
@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from jobtrail.job.model import Claim
     from jobtrail.job.task import Tasks
     from jobtrail.runtime.steps import StepStore
-
-    from .run import Run
+    from jobtrail.worker.run import Run
 
 ENTRY = "jobtrail.worker.child.server:main"
 GRACE = 1.0  # seconds from a passed limit to the first signal; after a cancel it is `cancel_timeout`
 _log = logging.getLogger("jobtrail.worker")
 
 
-class ChildBodies:
-    """Runs bodies of one worker in child processes; the `RemoteBodies` of its runs."""
+class ChildBodies(Executor):
+    """The executor `process`: runs bodies of one worker in child processes."""
+
+    name = "process"
 
     def __init__(self, tasks: Tasks, steps: StepStore, settings: Settings, *, limit: int) -> None:
         self.settings = settings
@@ -78,6 +79,23 @@ class ChildBodies:
         if run.call is not None:
             grace = self.settings.cancel_timeout if cause in {"cancel", SHUTDOWN} else GRACE
             run.call.stop(cause, grace)
+
+    def abandon(self, run: Run) -> None:
+        """Kill the child of a body that is not waited for any more."""
+        if run.call is not None:
+            run.call.kill(Message("worker.shutdown"), cause=SHUTDOWN)
+
+    def pids(self) -> list[int]:
+        """Process ids of the children."""
+        return self.processes.pids()
+
+    def release(self) -> None:
+        """Let idle children go."""
+        self.processes.release()
+
+    def close(self) -> None:
+        """End all children. Blocking."""
+        self.processes.close()
 
 
 class RunConversation:

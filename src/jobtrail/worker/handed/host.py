@@ -1,0 +1,166 @@
+"""A host: a worker whose jobs come as tickets, one from each thread that waits for the end of its job.
+
+A process of another system (Celery, RQ, a Kubernetes pod) has one. Its event loop turns in a thread of its own; the plain
+functions of a job run in the thread that brought the ticket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from jobtrail.errors import StoreError
+from jobtrail.store.tracked.hand_over import Refusal
+
+from .seat import Seat
+from .tickets import TicketRun, Tickets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from jobtrail.config import Settings
+    from jobtrail.recovery.run_end import RunEnd
+    from jobtrail.store import Store
+
+_log = logging.getLogger("jobtrail.worker")
+PAUSE = 1.0  # seconds between two starts of the worker while the store is away
+STOP_WITHIN = 10.0  # seconds, beside the graceful shutdown
+
+
+class HostedWorker(Protocol):
+    """What a host needs of its worker."""
+
+    @property
+    def paused_queues(self) -> frozenset[str]:
+        """The queues that are paused."""
+
+    async def run(self) -> None:
+        """Work until `stop`."""
+
+    def wake(self) -> None:
+        """There is a ticket; called from any thread."""
+
+    def stop(self) -> None:
+        """Claim nothing more, and let `run` return; called from any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketEnd:
+    """What became of a ticket.
+
+    Attributes:
+        begun: Whether its job ran here and its end is stored, or kept in the spool.
+        refused: Why the ticket began no run.
+        terminated: Whether the process was told to end meanwhile; its caller should leave.
+    """
+
+    begun: bool
+    refused: Refusal | None = None
+    terminated: bool = False
+
+
+class JobHost:
+    """Runs the jobs of tickets in the threads that bring them.
+
+    Args:
+        store: The store.
+        settings: ``cancel_timeout`` and ``graceful_shutdown_timeout``, in seconds, are used.
+        make_worker: Makes a worker for this host; called again where one has failed.
+        actor: Name of the executor, for the trail.
+        interrupts: Whether a plain function in the main thread may be interrupted by SIGUSR1.
+        ends_process: Whether the process may be killed where a body does not stop.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        make_worker: Callable[[JobHost], HostedWorker],
+        *,
+        actor: str,
+        interrupts: bool = False,
+        ends_process: bool = False,
+    ) -> None:
+        self.seats: dict[str, Seat] = {}
+        self.tickets = Tickets(store, self._paused)
+        self.worker: HostedWorker | None = None
+        self._settings = settings
+        self._make_worker = make_worker
+        self._actor = actor
+        self._interrupts, self._ends_process = interrupts, ends_process
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread of the event loop."""
+        self._thread = threading.Thread(target=self._repeat, name="jobtrail-host", daemon=True)
+        self._thread.start()
+
+    def run(
+        self, job_id: str, token: int, *, about: Mapping[str, str] | None = None, ids: Mapping[str, str] | None = None
+    ) -> TicketEnd:
+        """Run the job of a ticket. Blocking: plain functions of the job run in this thread.
+
+        Args:
+            job_id: The job.
+            token: Number of the run that the ticket begins.
+            about: What the other system knows it by; stored in the trail of the job.
+            ids: Ids of the other system by its name (``{"celery": …}``), by which the job is found from now on.
+        """
+        if self._stopping.is_set():
+            return TicketEnd(begun=False, refused=Refusal.STOPPING)
+        seat = Seat(self._settings.cancel_timeout, interrupts=self._interrupts, ends_process=self._ends_process)
+        ticket = TicketRun(job_id, token, seat, self._actor, about or {}, ids or {})
+        if job_id in self.seats:
+            return TicketEnd(begun=False, refused=Refusal.TAKEN)
+        self.seats[job_id] = seat
+        self.tickets.put(ticket)
+        self._wake()
+        seat.serve()
+        if self.seats.get(job_id) is seat:
+            del self.seats[job_id]
+        return TicketEnd(ticket.refused is None, ticket.refused, seat.terminated)
+
+    def stop(self) -> None:
+        """Let running jobs end, write their ends, and end the thread. Blocking, in bounded time."""
+        self._stopping.set()
+        if self.worker is not None:
+            self.worker.stop()
+        if self._thread is not None:
+            self._thread.join(self._settings.graceful_shutdown_timeout + self._settings.cancel_timeout + STOP_WITHIN)
+        for ticket in self.tickets.take():
+            ticket.refuse(Refusal.STOPPING)
+
+    def written(self, ends: Sequence[RunEnd]) -> None:
+        """These ends are stored: their threads may go."""
+        for end in ends:
+            seat = self.seats.get(end.job_id) if end.body_over else None
+            if seat is not None:
+                seat.leave()
+
+    # -- the thread of the loop ----------------------------------------------------------------------
+
+    def _paused(self) -> frozenset[str]:
+        return self.worker.paused_queues if self.worker is not None else frozenset()
+
+    def _wake(self) -> None:
+        if self.worker is not None:
+            self.worker.wake()
+
+    def _repeat(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.worker = self._make_worker(self)
+                asyncio.run(self.worker.run())
+            except StoreError as error:
+                _log.warning("the store is away, and no job can begin here: %s", error)
+            except Exception:
+                _log.exception("the worker of this process failed, and another one takes its place")
+            self._stopping.wait(PAUSE)
+        for seat in list(self.seats.values()):
+            with contextlib.suppress(Exception):
+                seat.leave()

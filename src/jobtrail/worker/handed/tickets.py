@@ -1,0 +1,118 @@
+"""Tickets that a host was given: they wait for the next turn, which claims their jobs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jobtrail.store import events
+from jobtrail.store.tracked import hand_over, rows
+from jobtrail.store.tracked.hand_over import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.job.model import Claim
+    from jobtrail.store import Store
+
+    from .seat import Seat
+
+
+@dataclass(slots=True, eq=False)
+class TicketRun:
+    """A ticket on its way through a host.
+
+    Attributes:
+        job_id: The job.
+        token: Number of the run that the ticket begins.
+        seat: The thread that brought it.
+        actor: Name of the executor, for the trail.
+        about: What the other system knows it by, such as ``{"celery_id": …}``; stored in the trail.
+        labels: Labels by which the job is found from now on.
+    """
+
+    job_id: str
+    token: int
+    seat: Seat
+    actor: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    refused: Refusal | None = None
+
+    def refuse(self, why: Refusal) -> None:
+        """It begins no run: its thread may go."""
+        self.refused = why
+        self.seat.leave()
+
+
+Unused = list[tuple[TicketRun, Refusal]]
+
+
+class Tickets:
+    """The tickets of one host that are not claimed yet.
+
+    Args:
+        store: The store.
+        paused: Gives the queues that are paused.
+    """
+
+    def __init__(self, store: Store, paused: Callable[[], frozenset[str]]) -> None:
+        self._store = store
+        self._paused = paused
+        self._lock = threading.Lock()
+        self._waiting: list[TicketRun] = []
+
+    def put(self, ticket: TicketRun) -> None:
+        """Take a ticket; from any thread."""
+        with self._lock:
+            self._waiting.append(ticket)
+
+    def take(self) -> list[TicketRun]:
+        """Take all that wait."""
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+        return taken
+
+    def give_back(self, tickets: list[TicketRun]) -> None:
+        """The store was away: they wait again."""
+        with self._lock:
+            self._waiting = tickets + self._waiting
+
+    def claim(
+        self, conn: Connection, tickets: list[TicketRun], worker: str, now: datetime
+    ) -> tuple[list[Claim], Unused]:
+        """Claim the jobs of tickets, in the caller's transaction.
+
+        Returns:
+            The claims, and the tickets that begin no run.
+        """
+        claims: list[Claim] = []
+        refused: Unused = []
+        for one in tickets:
+            found = self._claim(conn, one, worker, now)
+            if isinstance(found, Refusal):
+                refused.append((one, found))
+            else:
+                claims.append(found)
+        return claims, refused
+
+    def _claim(self, conn: Connection, ticket: TicketRun, worker: str, now: datetime) -> Claim | Refusal:
+        dialect = self._store.dialect
+        found = hand_over.claim(conn, ticket.job_id, ticket.token, worker, now, paused=self._paused())
+        if found is Refusal.EARLY:
+            hand_over.send_again(conn, ticket.job_id, ticket.token)
+            self._store.wake.need()
+        elif found is Refusal.TAKEN:
+            hand_over.note_delivered_again(
+                conn, dialect, ticket.job_id, now, actor=ticket.actor, token=ticket.token, detail=dict(ticket.about)
+            )
+        elif not isinstance(found, Refusal):
+            line = events.note(ticket.job_id, now, "begun_by", run_no=found.run_no, actor=ticket.actor, detail=dict(ticket.about))
+            events.append(conn, dialect, [line])
+            for system, its_id in ticket.labels.items():
+                rows.add_ids(conn, dialect, system, [(its_id, ticket.job_id)])
+        return found
