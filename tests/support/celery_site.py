@@ -60,6 +60,24 @@ class Site:
             self.until(lambda: len(self.living()) > before and any(w.queues for w in self.living()), "the worker is ready")
         return process
 
+    def beat(self, **environment: str) -> subprocess.Popen[bytes]:
+        """Start ``celery beat`` on our schedules and wait until it is registered."""
+        before = {one.id for one in self.living()}
+        log = (self.folder / f"worker-{len(self.workers)}-beat.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "celery", "-A", self.app, "beat", "-S", "jobtrail.celery:Scheduler", "-l", "INFO",
+             "--pidfile", str(self.folder / f"beat-{len(self.workers)}.pid")],
+            env={**self.environment, **environment}, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        self.workers.append(process)
+
+        def ready() -> bool:
+            new = any(one.id not in before and one.pid == process.pid for one in self.living())
+            return process.poll() is not None or (new and bool(self.jobs.schedules.list()))
+
+        self.until(ready, "the beat has stored its schedules, or has ended")
+        return process
+
     def living(self) -> list[Any]:
         return [one for one in self.jobs.queries.workers().workers if one.state == "alive"]
 

@@ -18,6 +18,7 @@ from jobtrail.messages import Message
 from jobtrail.store import events, schedules
 from jobtrail.store.schedules import SUBMITTED, Slot
 
+from .celery_task import for_celery, known_task
 from .definition import DEFAULTS, ScheduleDefinition, check_for, declared, json_of
 from .dispatcher import for_slot, using_of
 from .initial_position import new_row, position_after_change
@@ -179,7 +180,7 @@ class ScheduleCommands:
 
     def _for_now(self, row: ScheduleRow, definition: ScheduleDefinition, actor: str, reason: str | None) -> Prepared:
         service = self._service
-        task = service.tasks.get(row.task)
+        task = known_task(service.tasks, row.task)
         args = task.signature.bind(task.name, (), definition.args)
         using = using_of(definition, row.name, service.store.now()).with_options(
             actor=actor,
@@ -188,7 +189,7 @@ class ScheduleCommands:
             if_done="run",
             run_at=None,
         )
-        return service._prepare(task, args, using)
+        return for_celery(service._prepare(task, args, using), definition)
 
     # -- the writes ----------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class ScheduleDefinition:
         ends_at: No run is planned after this moment.
         max_runs: Number of runs after which the schedule is finished.
         if_done: "run" or "skip" a period that is already complete.
+        celery: How Celery is given the task; set by the scheduler of ``celery beat``, empty for tasks of jobtrail.
 
     Raises:
         InvalidSchedule: If an option is not valid.
@@ -73,6 +74,7 @@ class ScheduleDefinition:
     ends_at: datetime | None = None
     max_runs: int | None = None
     if_done: str = "run"
+    celery: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check all options and convert durations to seconds."""

@@ -23,6 +23,7 @@ from jobtrail.messages import Message
 from jobtrail.store import events, schedules, submissions
 from jobtrail.store.schedules import MISSED, SUBMITTED, Slot
 
+from .celery_task import for_celery
 from .planner import COMPLETE, OVERLAP, PAUSED, UNKNOWN, MissedTime
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class Dispatcher:
         service, definition = self._service, due.state.definition
         args = due.task.signature.bind(due.task.name, (), definition.args)
         using = using_of(definition, due.row.name, planned)
-        return submit.prepare(due.task, args, using, service.settings, service.store.now(), service.submitter)
+        prepared = submit.prepare(due.task, args, using, service.settings, service.store.now(), service.submitter)
+        return for_celery(prepared, definition)
 
     # -- one transaction -----------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class Schedule:
 
 def masked_options(options: Mapping[str, Any], marked: frozenset[str]) -> dict[str, Any]:
     """Return options of a schedule with the secrets among its arguments masked; ``marked`` are those that its task declares."""
-    return {name: masked(value, marked) if name == "args" else value for name, value in options.items()}
+    return {name: masked(value, marked) if name in {"args", "celery"} else value for name, value in options.items()}
 
 
 def view(row: ScheduleRow, last_status: str | None) -> Schedule:

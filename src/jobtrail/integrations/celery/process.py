@@ -196,7 +196,7 @@ class ProcessRecord:
             self._registered = True
         if self._leads and self.queues and not any(isinstance(one, RetentionLoop) for one in self._loops):
             self.store.write(lambda conn: workers.serve(conn, self.id, self.queues, self.slots))
-            upkeep = Upkeep(self.store, Tasks(), self.settings, self._beat, lambda: self.id, mine=_is_tracked)
+            upkeep = Upkeep(self.store, Tasks(), self.settings, self._beat, lambda: self.id, mine=is_tracked)
             self._loops += [
                 BackgroundLoop("upkeep", partial(self._keep_up, upkeep), self.settings.sweep_interval), RetentionLoop(self.store, self.settings),
             ]  # fmt: skip
@@ -316,5 +316,6 @@ class ProcessRecord:
                 raise
 
 
-def _is_tracked(row: JobRow) -> bool:
+def is_tracked(row: JobRow) -> bool:
+    """Whether Celery executes a job."""
     return row.queue.startswith(TRACKED)

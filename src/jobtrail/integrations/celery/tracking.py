@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .declaration import Describe
 
 _log = logging.getLogger("jobtrail.celery")
+MARK = "jobtrail_tracker"  # where an application keeps its tracker
 SEND_EVERY = 1.0  # seconds between two looks for jobs to be sent
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -125,6 +126,7 @@ class Tracker:
         """Listen to Celery."""
         from celery import signals
 
+        setattr(self._app, MARK, self)
         for signal, receiver in (
             (signals.before_task_publish, self.on_publish),
             (signals.task_prerun, self.on_begin),
@@ -138,6 +140,15 @@ class Tracker:
             (signals.worker_shutdown, self.on_shutdown),
         ):
             signal.connect(receiver, weak=False, dispatch_uid=f"jobtrail-{id(self._app)}-{receiver.__name__}")
+
+    @property
+    def store(self) -> tuple[str, Settings]:
+        """The address of the store, and the settings."""
+        return self._url, self._settings
+
+    def records(self, task: str) -> bool:
+        """Whether runs of a task are recorded."""
+        return not self._selection.excludes(task)
 
     @property
     def process(self) -> ProcessRecord:
@@ -163,7 +174,7 @@ class Tracker:
     def on_ready(self, sender: Any = None, **_: Any) -> None:
         """The worker takes tasks: its main process also looks for dead ones, and sends what is to run again."""
         process = self.process
-        relay = Relay(self._app, process.store)
+        relay = Relay(self._app, process.store, lambda: process.id)
         slots = getattr(getattr(sender, "pool", None), "limit", None) or 1
         loop = BackgroundLoop("celery-relay", relay.run_once, SEND_EVERY)
         process.lead(list(self._app.amqp.queues.consume_from), int(slots), loop)
@@ -209,7 +220,7 @@ class Tracker:
         if task.app is not self._app or task.request.is_eager or self._selection.excludes(task.name):
             return
         run = self._make_run(task, task_id, args, kwargs or {}, task.request)
-        run.recorded = self._selection.takes(task.name, task_id)
+        run.recorded = (run.stamped and run.known) or self._selection.takes(task.name, task_id)
         self.process.begins(run)
         log_capture.install()
         run.token = running.set(run)

@@ -68,7 +68,7 @@ def begin(conn: Connection, job_id: str, worker: str, at: datetime) -> tuple[int
     return None if row is None else (row.run_no, row.attempt)
 
 
-def to_send(conn: Connection, now: datetime, *, limit: int = 100) -> list[JobRow]:
+def to_send(conn: Connection, now: datetime, *, limit: int = 1000) -> list[JobRow]:
     """Pending jobs that are due and that nobody has handed over, oldest first."""
     due = (text(DUE), jobs.c.queue.startswith(TRACKED), jobs.c.run_at <= now)
     return [read(row) for row in conn.execute(select(*columns()).where(*due).order_by(jobs.c.run_at).limit(limit))]
@@ -80,10 +80,19 @@ def hand_over(conn: Connection, job_id: str, context: str) -> bool:
     return conn.execute(update(jobs).where(*mine).values(run_at=None, context=context)).rowcount == 1
 
 
-def take_back(conn: Connection, job_id: str, due: datetime) -> None:
-    """The hand-over failed: the job is to be sent again at ``due``."""
-    mine = (jobs.c.id == job_id, jobs.c.status == Status.PENDING.value, jobs.c.run_at.is_(None))
-    conn.execute(update(jobs).where(*mine).values(run_at=due))
+def handed_over(conn: Connection, job_id: str, marked: str, context: str) -> None:
+    """The other system has the job; its context loses the mark, unless it has begun already and was written anew."""
+    mine = (jobs.c.id == job_id, jobs.c.context == marked)
+    conn.execute(update(jobs).where(*mine).values(context=context))
+
+
+def being_handed_over(conn: Connection, mark: str, *, limit: int = 100) -> list[JobRow]:
+    """Pending jobs whose context has the mark of a process that is sending their messages."""
+    marked = (
+        jobs.c.status == Status.PENDING.value, jobs.c.queue.startswith(TRACKED), jobs.c.run_at.is_(None),
+        jobs.c.context.contains(f'"{mark}"'),
+    )  # fmt: skip
+    return [read(row) for row in conn.execute(select(*columns()).where(*marked).limit(limit))]
 
 
 def asked_to_stop(conn: Connection, worker: str) -> dict[str, tuple[int, str]]:

@@ -1,0 +1,1 @@
+"""`celery beat` on the schedules of jobtrail: entries, process and scheduler."""
