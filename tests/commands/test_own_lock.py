@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from trails import count_rows, until
 
 from jobtrail import JobTrail, StoreUnavailable, UsageError
-from jobtrail.database import own_lock
+from jobtrail.database.sqlite import own_lock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the system says who holds a lock in /proc/locks")
 

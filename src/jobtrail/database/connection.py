@@ -20,11 +20,12 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from jobtrail.errors import InvalidOption, StoreUnavailable
 from jobtrail.messages import Message
 
-from . import own_lock
 from .clock import DatabaseClock
 from .dialects import dialect_of
 from .failures import BUSY, BUSY_HERE, failure_of, translated
 from .session import POOLER_ERRORS, has_ended, start_session
+from .sqlite import own_lock
+from .sqlite.fork_gate import GatedCursor, gated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,12 +151,20 @@ class SqliteConnection(sqlite3.Connection):
     """A connection that knows its descriptors, and leaves them alone where they are files of other code by now."""
 
     files: Descriptors | None = None
+    commit = gated(sqlite3.Connection.commit)
+    rollback = gated(sqlite3.Connection.rollback)
 
+    def cursor(self, factory: Any = GatedCursor) -> Any:
+        """Return a cursor whose calls a fork waits for."""
+        return super().cursor(factory)
+
+    @gated
     def __init__(self, *args: Any, **options: Any) -> None:
         """Note what is open before SQLite opens its files."""
         self.before = {number for number, _ in _open_files()}
         super().__init__(*args, **options)
 
+    @gated
     def close(self) -> None:
         """Close the connection, or keep it as it is for ever."""
         if self.files is not None and not self.files.are_ours():

@@ -29,8 +29,9 @@ from sqlalchemy.exc import OperationalError
 from jobtrail.errors import StoreUnavailable, UsageError
 from jobtrail.messages import Message
 
-from . import connection, own_lock
+from . import connection
 from .failures import BUSY, Meaning, failure_of
+from .sqlite import own_lock
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
