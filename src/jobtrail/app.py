@@ -105,7 +105,7 @@ class JobTrail:
 
             self.service = install(self.service, self.middleware, tracing)
         for own in (runner.task_of(self.service), bulk_runner.task_of(self.service)):
-            self._tasks.add(self.executors.resolved(own), own=True)
+            self._tasks.add(self.executors.resolved_own(own), own=True)
         _applications.add(self)
 
     # -- tasks ---------------------------------------------------------------------------------------

@@ -152,8 +152,8 @@ MADE = {
         "awaiting_input", "failed", {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f"},
     ),
     "stop_requested": (
-        transitions.stop_requested(RUNNING, NOW, cause=StopCause.STALL, actor="engine", within=30),
-        "running", "cancelling", {"stop_cause": "stall", "stop_at": LATER},
+        transitions.stop_requested(RUNNING, NOW, cause=StopCause.STALL, actor="engine"),
+        "running", "cancelling", {"stop_cause": "stall", "stop_at": NOW + timedelta(seconds=60)},
     ),
     "stopped, cancel": (
         transitions.stopped_by_cancel(CANCELLING, NOW, result="1", note="n", counts=(3, 2, 1)),

@@ -249,6 +249,7 @@ def _plan(
         rerun_of=row.id,
         context=row.context,
         labels=row.labels,
+        executor=row.executor,
     )
     linked = row.unit if unit is not None and row.unit != unit.key else None
     labels = loads(row.labels) if row.labels else None

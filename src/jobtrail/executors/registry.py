@@ -86,6 +86,10 @@ class Executors:
             return task
         return task.handed_over_to(name) if handed else replace(task, executor=name)
 
+    def resolved_own(self, task: Task) -> Task:
+        """Return a task of jobtrail itself: handed over where the application's default is, else run in the worker."""
+        return self.resolved(task if self.default not in OWN else replace(task, executor="local"))
+
     def handing_over(self) -> dict[str, HandingOver]:
         """Return the executors in use that hand jobs over, by name."""
         return {name: one for name, one in self._made.items() if isinstance(one, HandingOver)}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .model import JobRow
 
 S = Status
+STOP_WITHIN = 60.0  # seconds from a request to stop until the end may be forced
 FREE_HAND_BACKS = 100
 WORKER, UPKEEP = "worker", "upkeep"
 
@@ -278,10 +279,10 @@ def question_expired(job: Subject, now: datetime, *, question: str, error: str, 
 
 
 def stop_requested(
-    job: Subject, now: datetime, *, cause: StopCause, actor: str, reason: str | None = None, within: float = 60.0
+    job: Subject, now: datetime, *, cause: StopCause, actor: str, reason: str | None = None
 ) -> Move:
-    """A running body is asked to stop; after ``within`` seconds the end may be forced."""
-    values = {"stop_cause": cause.value, "stop_at": now + timedelta(seconds=within)}
+    """A running body is asked to stop; after `STOP_WITHIN` seconds the end may be forced."""
+    values = {"stop_cause": cause.value, "stop_at": now + timedelta(seconds=STOP_WITHIN)}
     return _move("stop_requested", job, S.CANCELLING, values, actor=actor, reason=reason, detail={"cause": cause.value})
 
 

@@ -103,6 +103,26 @@ def mark_dead(conn: Connection, worker: str, how: str, now: datetime, *, beat: i
     return conn.execute(_MARK_DEAD, values).rowcount == 1
 
 
+def stuck_on_host(
+    conn: Connection, boot: str | None, namespace: str | None, pids: Sequence[int], stop_before: datetime
+) -> list[tuple[int, str | None]]:
+    """Processes of one host, of these ids, that do not end by themselves: process id and start.
+
+    The newest worker of each was declared dead, or holds a job whose stop may be forced by ``stop_before``.
+    """
+    rows = conn.execute(
+        select(workers.c.id, workers.c.pid, workers.c.process_start, workers.c.state).where(
+            workers.c.boot == boot, workers.c.pid_namespace == namespace, workers.c.pid.in_(list(pids))
+        )
+    )
+    newest = {row.pid: row for row in sorted(rows, key=lambda row: str(row.id))}
+    held = select(jobs.c.worker).where(
+        jobs.c.status == "cancelling", jobs.c.worker.in_([row.id for row in newest.values()]), jobs.c.stop_at <= stop_before
+    )
+    asked = set(conn.execute(held).scalars()) if newest else set()
+    return [(row.pid, row.process_start) for row in newest.values() if row.state == "dead" or row.id in asked]
+
+
 def note(conn: Connection, worker: str, detail: Mapping[str, Any] | None) -> None:
     """Write what is wrong with a living worker: a blocked loop, failing background loops, an outage, lost slots."""
     conn.execute(_DETAIL, {"worker": worker, "detail": dumps(detail) if detail else None})

@@ -13,6 +13,7 @@ from jobtrail.messages import Message
 from jobtrail.store.tracked.hand_over import Refusal
 
 from .checks import RUN_TASK, check_worker
+from .child_watch import ChildWatch
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -41,6 +42,7 @@ class WorkerProcess:
         self._host: JobHost | None = None
         self._pid = 0
         self._is_child = False
+        self._watch: ChildWatch | None = None
 
     def connect(self) -> Any:
         """Listen to Celery, and return the task that runs jobs."""
@@ -114,6 +116,9 @@ class WorkerProcess:
     def on_ready(self, sender: Any = None, **_: Any) -> None:
         """The worker takes messages; its main process leads."""
         pool = getattr(sender, "pool", None)
+        if pool is not None and type(pool).__module__.rpartition(".")[2] == "prefork" and self._watch is None:
+            self._watch = ChildWatch(self._jobs.store, self._jobs.settings, lambda: pool.info["processes"])
+            self._watch.start()
         in_main = type(pool).__module__.rpartition(".")[2] != "prefork"
         with self._lock:
             if self._host is None or self._pid != os.getpid():
@@ -125,6 +130,8 @@ class WorkerProcess:
         if host is not None and self._pid == os.getpid():
             self._host = None
             host.stop()
+            if self._watch is not None and not self._is_child:
+                self._watch.stop()
 
     def on_revoked(self, sender: Any = None, request: Any = None, expired: Any = None, **_: Any) -> None:
         """Somebody revoked the message of a job: that is a wish to cancel the job."""
