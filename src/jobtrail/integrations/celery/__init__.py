@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .current import current_job
 from .declaration import tracked
-from .executor import CeleryExecutor
+from .executing.executor import CeleryExecutor
 from .tracking import track_celery
 
 __all__ = ["CeleryExecutor", "current_job", "track_celery", "tracked"]

@@ -1,0 +1,1 @@
+"""Celery as an executor: its workers run jobs that are handed over to it."""
