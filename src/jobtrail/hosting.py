@@ -47,7 +47,9 @@ def host_of(
         worker = _plain(jobs, queues=[], slots=max(slots, 1), host=host, leads=leads)
         return _accompanied(jobs, worker) if leads else worker
 
-    return JobHost(jobs.store, jobs.settings, make, actor=actor, interrupts=interrupts, ends_process=ends_process)
+    return JobHost(
+        jobs.store, jobs.settings, make, actor=actor, slots=slots, interrupts=interrupts, ends_process=ends_process
+    )
 
 
 def _plain(jobs: Any, **options: Any) -> Worker:

@@ -11,22 +11,40 @@ from sqlalchemy import update
 
 from jobtrail import JobTrail
 from jobtrail.cli import main
-from jobtrail.database import tables
+from jobtrail.database import leases, tables
+from jobtrail.executors.base import HandingOver
 from jobtrail.job.model import new_id
 from jobtrail.store import queues, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from jobtrail.executors.base import Ticket
 
 QUEUE = "mail"
 
 
+class Elsewhere(HandingOver):
+    """Another system, which runs nothing."""
+
+    name = "elsewhere"
+
+    def send(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        return list(tickets)
+
+    def depth(self, queue: str) -> int:
+        raise NotImplementedError
+
+
 @pytest.fixture
 def jobs(url: str) -> Iterator[JobTrail]:
-    with closing(JobTrail(url, migrate=True, plugins=[])) as app:
+    with closing(JobTrail(url, migrate=True, plugins=[], executors=[Elsewhere()])) as app:
 
         @app.task(queue=QUEUE, retry=3)
         def send() -> None: ...
+
+        @app.task(queue=QUEUE, retry=3, executor="elsewhere")
+        def send_elsewhere() -> None: ...
 
         yield app
 
@@ -42,15 +60,24 @@ def put(jobs: JobTrail) -> Callable[..., None]:
     return change
 
 
-def begin_worker(jobs: JobTrail, slots: int) -> str:
-    worker = new_id()
-    store = jobs.store
-    store.write(lambda conn: workers.register(conn, store.dialect, worker, [QUEUE, "other"], slots, store.now()))
+def begin_worker(jobs: JobTrail, slots: int, *, executor: str | None = None) -> str:
+    worker, store = new_id(), jobs.store
+    served = [] if executor else [QUEUE, "other"]
+    store.write(
+        lambda conn: workers.register(conn, store.dialect, worker, served, slots, store.now(), executor=executor)
+    )
     return worker
 
 
-def send(jobs: JobTrail) -> str:
-    return jobs.task_named("send").enqueue().id
+def send(jobs: JobTrail, task: str = "send") -> str:
+    return jobs.task_named(task).enqueue().id
+
+
+def lead(jobs: JobTrail, worker: str, seconds: float) -> None:
+    """Hold the lease of the process that hands jobs over."""
+    store, now = jobs.store, jobs.store.now()
+    until = now + timedelta(seconds=seconds)
+    store.write(lambda conn: leases.take(conn, store.dialect, ["relay:elsewhere"], worker, now, until))
 
 
 def reasons(jobs: JobTrail, job_id: str) -> tuple[str | None, str, str | None]:
@@ -124,6 +151,69 @@ def test_a_job_behind_another_names_it(jobs: JobTrail, put: Callable[..., None])
     assert (found.code, found.job) == ("behind", first)
 
 
+def test_a_job_that_is_to_be_handed_over_tells_since_when_and_whether_anybody_does(jobs: JobTrail) -> None:
+    job = send(jobs, "send_elsewhere")
+    code, words, helps = reasons(jobs, job)
+    assert (code, helps) == ("no-relay", "start_worker")
+    assert words.endswith("; no living worker or process of elsewhere hands it over")
+    worker = begin_worker(jobs, 0)
+    lead(jobs, worker, 60)
+    code, words, helps = reasons(jobs, job)
+    assert (code, helps) == ("not-handed", None), "a worker of ours hands over too, and serves the queue or not"
+    assert "not handed over to elsewhere since 20" in words
+    lead(jobs, worker, -1)
+    assert reasons(jobs, job)[0] == "no-relay"
+
+
+def test_a_job_that_was_handed_over_tells_when_and_whether_anybody_could_begin_it(
+    jobs: JobTrail, put: Callable[..., None]
+) -> None:
+    job, at = send(jobs, "send_elsewhere"), jobs.store.now()
+    put(job, handed_run=0, handed_at=at)
+    begin_worker(jobs, 4)
+    begin_worker(jobs, 0, executor="elsewhere")
+    code, words, _ = reasons(jobs, job)
+    assert code == "no-host", "our worker takes none, and a process without slots only leads"
+    assert words.endswith("not begun; no living process of elsewhere runs jobs")
+    begin_worker(jobs, 1, executor="elsewhere")
+    code, words, _ = reasons(jobs, job)
+    assert code == "handed"
+    assert words.startswith("handed over to elsewhere at 20")
+    (line,) = jobs.queries.jobs().jobs
+    assert (line.executor, line.handed_over) == ("elsewhere", at)
+
+
+def test_a_job_that_is_handed_over_waits_for_pauses_times_and_others_as_any(
+    jobs: JobTrail, put: Callable[..., None]
+) -> None:
+    job, store = send(jobs, "send_elsewhere"), jobs.store
+    paused = {"paused": True, "actor": "person:ada", "reason": None}
+    store.write(lambda conn: queues.set_paused(conn, store.dialect, QUEUE, store.now(), **paused))
+    assert reasons(jobs, job)[0] == "paused"
+    put(job, run_at=store.now() + timedelta(hours=1))
+    assert reasons(jobs, job)[::2] == ("later", "run_now")
+    put(job, attempt=1, run_no=1, handed_run=0, handed_at=store.now())
+    assert reasons(jobs, job)[0] == "retry"
+    put(job, run_at=store.now())
+    paused["paused"] = False
+    store.write(lambda conn: queues.set_paused(conn, store.dialect, QUEUE, store.now(), **paused))
+    assert reasons(jobs, job)[0] == "no-relay", "the ticket of the run before says nothing of the next one"
+
+
+def test_a_queue_of_handed_over_jobs_is_served_by_processes_of_the_executor(jobs: JobTrail) -> None:
+    send(jobs, "send_elsewhere")
+    begin_worker(jobs, 4)
+    (mail,) = (one for one in jobs.queries.queues().queues if one.name == QUEUE)
+    assert (mail.due, mail.workers, mail.slots, mail.executors) == (1, 1, 4, ["elsewhere"])
+    (need,) = jobs.queries.attention().needs
+    assert (need.kind, need.queue, need.count) == ("no_worker", QUEUE, 1)
+    assert need.text == "no living process of elsewhere runs jobs"
+    begin_worker(jobs, 2, executor="elsewhere")
+    (mail,) = (one for one in jobs.queries.queues().queues if one.name == QUEUE)
+    assert (mail.workers, mail.slots) == (2, 6)
+    assert jobs.queries.attention().needs == []
+
+
 def test_a_job_that_is_not_pending_waits_for_nothing(jobs: JobTrail, put: Callable[..., None]) -> None:
     job = send(jobs)
     put(job, status="completed")
@@ -140,3 +230,5 @@ def test_the_terminal_says_it_in_the_readers_language(
     monkeypatch.setenv("JOBTRAIL_LANG", "ru")
     assert main(["--database", url, "show", job]) == 0
     assert "не берёт задания из очереди mail" in " ".join(capsys.readouterr().out.split())
+    assert main(["--database", url, "show", send(jobs, "send_elsewhere")]) == 0
+    assert "ни один исполнитель и ни один процесс elsewhere его не передаёт" in " ".join(capsys.readouterr().out.split())

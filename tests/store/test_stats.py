@@ -14,7 +14,8 @@ from jobtrail.database import tables
 from jobtrail.job import transitions
 from jobtrail.job.model import Status
 from jobtrail.queries.monitoring import statistics
-from jobtrail.store import retention, workers
+from jobtrail.store import jobs, retention, workers
+from jobtrail.store.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +92,40 @@ def test_what_waits_for_another_job_or_for_a_turn_alone_is_not_due(store: Store,
     put(store, make.pending(), suspect=True)
     found = standing()
     assert (found.waiting[0].due, found.behind, found.suspects) == (1, 1, 1)
+
+
+def test_what_is_handed_over_is_counted_in_its_queue_whether_its_ticket_was_sent_or_not(
+    store: Store, make: Maker, standing: Any
+) -> None:
+    now = store.now()
+    make.pending(run_at=now - timedelta(seconds=5))
+    put(store, make.pending(run_at=now - timedelta(seconds=9)), executor="celery")
+    put(store, make.pending(run_at=now - timedelta(seconds=7)), executor="celery", handed_run=0, handed_at=now)
+    put(store, make.pending(run_at=now - timedelta(seconds=20), queue="other"), executor="rq", suspect=True)
+    put(store, make.pending(run_at=now + timedelta(hours=1)), executor="rq")
+    found = standing(now)
+    default, other = sorted(found.waiting, key=lambda one: one.queue)
+    assert (default.queue, default.due, default.later) == ("default", 3, 1)
+    assert (default.oldest, default.unclaimed) == (now - timedelta(seconds=9), now - timedelta(seconds=5))
+    assert default.handed == {"celery": now - timedelta(seconds=9), "rq": None}
+    assert (other.due, other.unclaimed, other.handed) == (1, None, {"rq": now - timedelta(seconds=20)})
+    assert found.suspects == 0, "a suspect that is handed over is due as any"
+    with store.read() as conn:
+        assert statistics.oldest_waiting(conn, now) == {"default": now - timedelta(seconds=5)}, "of what workers take"
+        assert search.in_status(conn, Status.PENDING).number == 5
+        assert search.count(conn, "status:pending queue:other", now=now).number == 1
+        assert len(search.find(conn, "status:pending", now=now).rows) == 5
+        assert jobs.next_due(conn, ["default", "other"]) == now - timedelta(seconds=5)
+        assert not jobs.something_waits(conn, ["other"])
+
+
+def test_a_count_of_what_is_handed_over_stops_at_its_cap_and_reads_no_row_of_others(
+    store: Store, make: Maker, standing: Any
+) -> None:
+    for _ in range(3):
+        put(store, make.pending(), executor="celery")
+        put(store, make.pending(queue="other"), executor="celery", handed_run=0, handed_at=store.now())
+    assert [one.due for one in standing(cap=2).waiting] == [2, 2]
 
 
 def test_a_count_stops_at_its_cap(make: Maker, standing: Any) -> None:

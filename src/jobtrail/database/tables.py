@@ -103,12 +103,13 @@ def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Inde
 
 
 DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL"
-_HANDED = "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL"
-TO_HAND_OVER = f"{_HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
-HANDED_OVER = f"{_HANDED} AND handed_run = run_no"
+HANDED = "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL"
+TO_HAND_OVER = f"{HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
+HANDED_OVER = f"{HANDED} AND handed_run = run_no"
 jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
 jobs_to_hand_over = _partial("jobtrail_jobs_to_hand_over", "executor", "run_at", where=TO_HAND_OVER)
 jobs_handed_over = _partial("jobtrail_jobs_handed_over", "executor", "queue", "handed_at", where=HANDED_OVER)
+jobs_handed = _partial("jobtrail_jobs_handed", "queue", "executor", "run_at", where=HANDED)  # for those who count
 # Jobs that were in a process when it died: handed out one at a time.
 _SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
 jobs_suspect = _partial("jobtrail_jobs_suspect", "queue", "run_at", where=_SUSPECT)
@@ -117,12 +118,8 @@ jobs_held = _partial("jobtrail_jobs_held", "worker", where="status IN ('running'
 jobs_body = _partial("jobtrail_jobs_body", "worker", where="body_running")
 jobs_unit_lock = _partial("jobtrail_jobs_unit_lock", "unit_lock", where="unit_lock IS NOT NULL", unique=True)
 jobs_waiting = _partial("jobtrail_jobs_waiting", "waits_for", where="waits_for IS NOT NULL")
-jobs_behind = _partial(
-    "jobtrail_jobs_behind",
-    "unit",
-    where="waits_for IS NOT NULL AND unit IS NOT NULL AND status = 'pending'",
-    unique=True,
-)
+_BEHIND = "waits_for IS NOT NULL AND unit IS NOT NULL AND status = 'pending'"
+jobs_behind = _partial("jobtrail_jobs_behind", "unit", where=_BEHIND, unique=True)
 jobs_unit = _partial("jobtrail_jobs_unit", "unit", "id", where="unit IS NOT NULL")
 jobs_source = _partial("jobtrail_jobs_source", "source", "id", where="source IS NOT NULL")
 jobs_period = _partial("jobtrail_jobs_period", "period", "id", where="period IS NOT NULL")
@@ -345,6 +342,8 @@ workers = Table(
     Column("stopped_at", Moment),
     Column("state", Text, nullable=False),
     Column("detail", Text),
+    # It runs the jobs that are handed over to this executor, and takes from no queue.
+    Column("executor", Text),
 )
 
 # Narrow and without an index beside its key: it is written every few seconds by every worker.

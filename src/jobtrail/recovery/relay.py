@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from .background_loop import Health
 
-LEASE = "relay:"
 BATCH = 200  # tickets between two marks
 TURN = 1.0  # seconds between two turns that nobody asked for
 COMPARE_EVERY = 5.0  # seconds between two comparisons with the other system
@@ -60,7 +59,7 @@ class TicketRelay:
         self._executor, self._store, self._tasks = executor, store, tasks
         self._lifetime = settings.scheduler_lease
         self._own = own
-        self._lease = f"{LEASE}{executor.name}"
+        self._lease = f"{hand_over.RELAY}{executor.name}"
         self._token: int | None = None
         self._holder = ""
         self._until = self._compared_at = float("-inf")

@@ -336,7 +336,10 @@ def _escaped(text: str) -> str:
 def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | None = None) -> bool:
     """Does a job wait in one of these queues for its time, or, with ``due_by``, is one due by then?"""
     query = select(jobs.c.id).where(
-        jobs.c.status == "pending", jobs.c.run_at.is_not(None), jobs.c.queue.in_(list(queues))
+        jobs.c.status == "pending",
+        jobs.c.run_at.is_not(None),
+        jobs.c.executor.is_(None),
+        jobs.c.queue.in_(list(queues)),
     )
     if due_by is not None:
         query = query.where(jobs.c.run_at <= due_by)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, jobs, queues
+from jobtrail.database.tables import DUE, HANDED, jobs, queues
 
 from . import events
 
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 MOST = 100_000  # queues that are named
 _COLUMNS = ("name", "paused", "actor", "reason", "at")
 _AGAIN = "ON CONFLICT (name) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])
-_next_queue = select(func.min(jobs.c.queue)).where(sql(DUE), jobs.c.queue > bindparam("queue"))
+_next = union_all(
+    *(select(func.min(jobs.c.queue).label("queue")).where(sql(where), jobs.c.queue > bindparam("queue")) for where in (DUE, HANDED))
+).subquery()
+_next_queue = select(func.min(_next.c.queue))
+_next_executor = select(func.min(jobs.c.executor)).where(
+    sql(HANDED), jobs.c.queue == bindparam("queue"), jobs.c.executor > bindparam("executor")
+)
 _in_use = select(jobs.c.queue).where(sql("status IN ('running', 'cancelling')")).distinct()
 
 
@@ -44,7 +50,7 @@ def set_paused(
 
 
 def waiting_queues(conn: Connection, *, cap: int = MOST) -> list[str]:
-    """Queues in which a job waits for its time or a slot, at most ``cap``; one index lookup each."""
+    """Queues in which a job waits for its time, a slot or another system, at most ``cap``; two index lookups each."""
     found: list[str] = []
     queue: str | None = ""
     while len(found) < cap:
@@ -53,6 +59,16 @@ def waiting_queues(conn: Connection, *, cap: int = MOST) -> list[str]:
             break
         found.append(queue)
     return found
+
+
+def executors(conn: Connection, queue: str) -> list[str]:
+    """The executors that jobs of a queue wait for; one index lookup each, and one."""
+    found: list[str] = []
+    while True:
+        name = conn.execute(_next_executor, {"queue": queue, "executor": found[-1] if found else ""}).scalar()
+        if name is None:
+            return found
+        found.append(name)
 
 
 def names(conn: Connection) -> set[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",
+    "executor",
 )  # fmt: skip
 ALIVE = ("alive", "stopping", "leaving")
 _BEAT = text(RAISE_BEAT).bindparams(bindparam("now", type_=beats.c.at.type))
@@ -35,11 +36,30 @@ _DETAIL = text(WRITE_DETAIL)
 _SUBMITTER = ("id", "host", "pid", "program", "user", "version", "at")
 
 
-def register(conn: Connection, dialect: Dialect, worker: str, queues: Sequence[str], slots: int, now: datetime) -> None:
-    """A worker begins to live. What proves its death on the same host stands with it: boot, namespace, pid, start."""
+def register(
+    conn: Connection,
+    dialect: Dialect,
+    worker: str,
+    queues: Sequence[str],
+    slots: int,
+    now: datetime,
+    *,
+    executor: str | None = None,
+) -> None:
+    """A worker begins to live. What proves its death on the same host stands with it: boot, namespace, pid, start.
+
+    Args:
+        conn: An open connection.
+        dialect: Of the database.
+        worker: Its id.
+        queues: The queues that it takes jobs from.
+        slots: How many jobs it runs at once; 0 for a process that only leads.
+        now: The database's time, UTC.
+        executor: The executor whose jobs it runs, where they come by tickets.
+    """
     row = (
         worker, socket.gethostname(), boot_id(), os.getpid(), pid_namespace(), process_start(os.getpid()), our_version(),
-        dumps(list(queues)), slots, now, "alive",
+        dumps(list(queues)), slots, now, "alive", executor,
     )  # fmt: skip
     dialect.insert_many(conn, workers, _WORKER, [row], "ON CONFLICT (id) DO NOTHING")
     dialect.insert_many(conn, beats, ("worker", "beat", "at"), [(worker, 0, now)], "ON CONFLICT (worker) DO NOTHING")

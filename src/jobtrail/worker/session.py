@@ -79,12 +79,13 @@ class WorkerSession:
         slots: how many jobs it runs at once.
         beat: "thread" or "child".
         leads: whether it looks after lost jobs, and removes old ones.
+        executor: the executor whose jobs it runs, where they come by tickets.
 
     """
 
     def __init__(
         self, store: Store, tasks: Tasks, settings: Settings, *, queues: Sequence[str], slots: int, beat: str = "thread",
-        leads: bool = True,
+        leads: bool = True, executor: str | None = None,
     ) -> None:  # fmt: skip
         self.id = new_id()
         self._store = store
@@ -92,6 +93,7 @@ class WorkerSession:
         self._queues = queues
         self._slots = slots
         self._leads = leads
+        self._executor = executor
         self._suspected: set[tuple[str, int]] = set()
         self._compared_at = float("-inf")
         self._beat = _beat(beat, store, settings)
@@ -162,7 +164,7 @@ class WorkerSession:
     def _register(self) -> None:
         self._store.write(
             lambda conn: workers.register(
-                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now()
+                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now(), executor=self._executor
             )
         )
 

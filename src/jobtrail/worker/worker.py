@@ -80,7 +80,10 @@ class Worker:
         self.queues, self.slots = self._slots.queues, self._slots.total
         self.session: WorkerSession | None = None
         if beat is not None:
-            self.session = WorkerSession(store, tasks, settings, queues=self.queues, slots=self.slots, beat=beat, leads=leads)
+            self.session = WorkerSession(
+                store, tasks, settings, queues=self.queues, slots=self.slots if host is None else host.slots, beat=beat,
+                leads=leads, executor=None if host is None else host.actor,
+            )  # fmt: skip
         self._own_id = new_id()
         self.flusher = Flusher(store, interval=settings.flush_interval)
         steps = StepKeeper(store)

@@ -2086,6 +2086,16 @@ export interface components {
             error: string | null;
             progress?: components["schemas"]["JobProgress"] | null;
             /**
+             * Executor
+             * @description The executor that it is handed over to; null where workers take it.
+             */
+            executor?: string | null;
+            /**
+             * Handed Over
+             * @description When the ticket of its next run was sent to the executor.
+             */
+            handed_over?: string | null;
+            /**
              * Waiting
              * @description Why a pending job does not run: the code of `JobDetail.why_waiting`.
              */
@@ -2320,6 +2330,16 @@ export interface components {
              */
             error: string | null;
             progress?: components["schemas"]["JobProgress"] | null;
+            /**
+             * Executor
+             * @description The executor that it is handed over to; null where workers take it.
+             */
+            executor?: string | null;
+            /**
+             * Handed Over
+             * @description When the ticket of its next run was sent to the executor.
+             */
+            handed_over?: string | null;
             /**
              * Waiting
              * @description Why a pending job does not run: the code of `JobDetail.why_waiting`.
@@ -2873,7 +2893,7 @@ export interface components {
             oldest: string | null;
             /**
              * Workers
-             * @description How many living workers take from it.
+             * @description How many living workers take from it, and processes of its executors.
              */
             workers: number;
             /**
@@ -2881,6 +2901,11 @@ export interface components {
              * @description Their slots, which they may share with other queues.
              */
             slots: number;
+            /**
+             * Executors
+             * @description Other systems that jobs of it are handed over to, such as celery.
+             */
+            executors: string[];
             /** Paused */
             paused: boolean;
             /**
@@ -3811,7 +3836,7 @@ export interface components {
         WaitingReason: {
             /**
              * Code
-             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy, next, celery or celery-has.
+             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy or next; of a job that is handed over not-handed, no-relay, handed or no-host; of a tracked task celery or celery-has.
              */
             code: string;
             /** Words */

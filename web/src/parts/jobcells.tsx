@@ -129,16 +129,23 @@ function waitingWord(code: string | null | undefined) {
       return "waiting.alone";
     case "busy":
       return "waiting.busy";
+    case "not-handed":
+    case "no-relay":
+      return "waiting.nothanded";
+    case "handed":
+      return "waiting.handed";
+    case "no-host":
+      return "waiting.nohost";
     default:
       return "told.due";
   }
 }
 
 function Pending({ job, now }: { job: JobLine; now: number }) {
-  const { t, span, error } = useSpeech();
+  const { t, tWord, span, error } = useSpeech();
   const wait = job.run_at ? (new Date(job.run_at).getTime() - now) / 1000 : null;
   const again = job.attempt > 0 || job.retry_reason;
-  let text = t(waitingWord(job.waiting));
+  let text = t(waitingWord(job.waiting), { executor: tWord("executor", job.executor ?? "") });
   if (job.run_at === null) text = t("told.behind");
   else if (wait !== null && wait > 0.5)
     text =

@@ -169,7 +169,7 @@ class JobLook:
             waits = waiting_codes(conn, self.context.queries.context, [row], self.context.store.now())
             self._read_log(conn)
         line = job_line(row, reported, self.context.marked(row.task), waiting=waits.get(row.id))
-        version = [line.waiting, row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
+        version = [line.waiting, str(line.handed_over), row.status.value, row.run_no, newest, row.items_ok, row.items_failed, row.items_skipped]
         parts = {"job": _text(line), "version": json.dumps(json.dumps(version))}
         return Found(parts | {f"log:{seq}": text for seq, text in self._pieces.items()})
 

@@ -44,4 +44,9 @@ waiting-busy =
         [one] the one slot
        *[other] all { $slots-grouped } slots
     } for the queue { $queue } are taken, the oldest run began at { $oldest }
+waiting-not-handed = is due; not handed over to { $executor } since { $at }
+waiting-no-relay = is due since { $at }; no living worker or process of { $executor } hands it over
+waiting-handed = handed over to { $executor } at { $at }, not begun
+waiting-no-host = handed over to { $executor } at { $at }, not begun; no living process of { $executor } runs jobs
+no-process-of = no living process of { $executor } runs jobs
 waiting-next = is due; a worker takes it from the queue { $queue } in a moment

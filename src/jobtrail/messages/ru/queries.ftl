@@ -47,4 +47,9 @@ waiting-busy =
         [few] { $slots-grouped } места
        *[many] { $slots-grouped } мест
     } для очереди { $queue } заняты, самый долгий запуск начат { $oldest }
+waiting-not-handed = готово к запуску; не передано в { $executor } с { $at }
+waiting-no-relay = готово к запуску с { $at }; ни один исполнитель и ни один процесс { $executor } его не передаёт
+waiting-handed = передано в { $executor } { $at }, ещё не начато
+waiting-no-host = передано в { $executor } { $at }, ещё не начато; ни один работающий процесс { $executor } не выполняет задания
+no-process-of = ни один работающий процесс { $executor } не выполняет задания
 waiting-next = готово к запуску; исполнитель возьмёт его из очереди { $queue } в ближайшее мгновение

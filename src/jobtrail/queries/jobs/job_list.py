@@ -72,6 +72,8 @@ class JobLine(Model):
     fingerprint: str | None
     error: ErrorLine = Field(description="Type and beginning of the message.")
     progress: JobProgress | None = None
+    executor: str | None = Field(None, description="The executor that it is handed over to; null where workers take it.")
+    handed_over: datetime | None = Field(None, description="When the ticket of its next run was sent to the executor.")
     waiting: str | None = Field(None, description="Why a pending job does not run: the code of `JobDetail.why_waiting`.")
 
 

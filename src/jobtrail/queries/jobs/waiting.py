@@ -11,11 +11,12 @@ from pydantic import Field
 from sqlalchemy import func, select
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import jobs, queues, workers
+from jobtrail.database.tables import jobs, leases, queues, workers
 from jobtrail.job.model import Status
 from jobtrail.job.task import TRACKED
 from jobtrail.messages import Message, render
 from jobtrail.queries.base import Model
+from jobtrail.store.tracked.hand_over import RELAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from jobtrail.store.search.search import ListRow
 
 _HELD = sql("jobtrail_jobs.status IN ('running', 'cancelling')")
-_WORKERS = select(workers.c.id, workers.c.queues, workers.c.slots).where(workers.c.state == "alive")
+_WORKERS = select(workers.c.id, workers.c.queues, workers.c.slots, workers.c.executor).where(workers.c.state == "alive")
+_RELAYS = select(leases.c.name, leases.c.expires_at).where(leases.c.name.startswith(RELAY, autoescape=True))
 _TAKEN = (
     select(jobs.c.worker, func.count().label("number"), func.min(jobs.c.started_at).label("oldest"))
     .where(_HELD)
@@ -36,6 +38,11 @@ _TAKEN = (
 _LONE = select(jobs.c.id).where(sql("jobtrail_jobs.suspect AND jobtrail_jobs.status IN ('running', 'cancelling')")).limit(1)
 _HELPS = {
     "paused": "resume_queue", "no-worker": "start_worker", "unknown-task": "start_worker", "later": "run_now", "retry": "run_now",
+    "no-relay": "start_worker",
+}  # fmt: skip
+_HANDED = {
+    "not-handed": "queries.waiting-not-handed", "no-relay": "queries.waiting-no-relay", "handed": "queries.waiting-handed",
+    "no-host": "queries.waiting-no-host",
 }  # fmt: skip
 _PAUSED = select(queues.c.name, queues.c.actor, queues.c.at).where(queues.c.paused)
 
@@ -44,7 +51,9 @@ class WaitingReason(Model):
     """Why a pending job does not run, and what helps."""
 
     code: str = Field(
-        examples=["paused"], description="behind, later, retry, unknown-task, paused, no-worker, alone, busy, next, celery or celery-has."
+        examples=["paused"],
+        description="behind, later, retry, unknown-task, paused, no-worker, alone, busy or next; of a job that is handed over "
+        "not-handed, no-relay, handed or no-host; of a tracked task celery or celery-has.",
     )
     words: str = Field(examples=["the queue mail was paused by ada"])
     until: datetime | None = Field(description="When it is due, where that is known.")
@@ -64,15 +73,25 @@ class _Served:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFacts:
-    """What all pending jobs share: paused queues with (who, when), served queues, and the suspect that runs."""
+    """What all pending jobs share.
+
+    Attributes:
+        paused: Paused queues, with who paused them and when.
+        served: Queues that workers take jobs from.
+        lone: The suspect that runs.
+        hosts: Executors of which a living process runs jobs.
+        relays: By executor, until when some process has the lease to hand its jobs over.
+    """
 
     paused: dict[str, tuple[str | None, datetime]]
     served: dict[str, _Served]
     lone: str | None
+    hosts: frozenset[str]
+    relays: dict[str, datetime]
 
 
 def read_facts(conn: Connection, context: QueryContext) -> WaitingFacts:
-    """Read the facts: three small statements, and one over the jobs that workers hold."""
+    """Read the facts: four small statements, and one over the jobs that workers hold."""
     facts: WaitingFacts = context.cached("waiting-facts", lambda: _read(conn))
     return facts
 
@@ -80,7 +99,8 @@ def read_facts(conn: Connection, context: QueryContext) -> WaitingFacts:
 def _read(conn: Connection) -> WaitingFacts:
     taken = {row.worker: row for row in conn.execute(_TAKEN)}
     served: dict[str, _Served] = {}
-    for worker in conn.execute(_WORKERS):
+    living = conn.execute(_WORKERS).all()
+    for worker in living:
         own = taken.get(worker.id)
         free = max(worker.slots - (own.number if own is not None else 0), 0)
         for name in loads(worker.queues):
@@ -90,7 +110,9 @@ def _read(conn: Connection) -> WaitingFacts:
                 so_far.workers + 1, so_far.slots + worker.slots, so_far.free + free, min(starts, default=None)
             )
     paused = {row.name: (row.actor, row.at) for row in conn.execute(_PAUSED)}
-    return WaitingFacts(paused, served, conn.execute(_LONE).scalar())
+    hosts = frozenset(worker.executor for worker in living if worker.executor is not None and worker.slots)
+    relays = {row.name.removeprefix(RELAY): row.expires_at for row in conn.execute(_RELAYS)}
+    return WaitingFacts(paused, served, conn.execute(_LONE).scalar(), hosts, relays)
 
 
 def waiting_code(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> str | None:
@@ -107,6 +129,17 @@ def waiting_code(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> s
         return "retry" if row.attempt else "later"
     if row.queue in facts.paused:
         return "paused"
+    return _of_executor(row, facts, now) if row.executor is not None else _of_worker(row, facts)
+
+
+def _of_executor(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> str:
+    name = row.executor or ""
+    if row.handed_over is not None:
+        return "handed" if name in facts.hosts else "no-host"
+    return "not-handed" if facts.relays.get(name, now) > now else "no-relay"
+
+
+def _of_worker(row: ListRow | JobRow, facts: WaitingFacts) -> str:
     served = facts.served.get(row.queue)
     if served is None:
         return "no-worker"
@@ -141,6 +174,8 @@ def waiting_reason(row: JobRow, facts: WaitingFacts, now: datetime) -> WaitingRe
 def _words(code: str, row: JobRow, facts: WaitingFacts, now: datetime) -> Message:
     at, served = row.run_at or now, facts.served.get(row.queue, _Served())
     actor, since = facts.paused.get(row.queue, (None, now))
+    if row.executor is not None and code in _HANDED:
+        return Message(_HANDED[code], executor=row.executor, at=row.handed_over or at)
     match code:
         case "behind":
             return Message("queries.waiting-behind")

@@ -170,14 +170,12 @@ def _silent_workers(conn: Connection, context: QueryContext, now: datetime) -> l
 
 def _queues(conn: Connection, context: QueryContext, now: datetime) -> list[AttentionItem]:
     """Queues from which nobody takes what is due."""
-    needs = []
-    for queue in queues.read(conn, context, now).queues:
-        if queue.oldest is None or (queue.workers and not queue.paused):
-            continue
-        if queue.paused:
-            needs.append(
-                AttentionItem(kind="paused", at=queue.at or queue.oldest, count=queue.due, queue=queue.name, text=queue.reason)
-            )
-        else:
-            needs.append(AttentionItem(kind="no_worker", at=queue.oldest, count=queue.due, queue=queue.name))
+    needs = [
+        AttentionItem(kind="paused", at=queue.at or queue.oldest, count=queue.due, queue=queue.name, text=queue.reason)
+        for queue in queues.read(conn, context, now).queues
+        if queue.oldest is not None and queue.paused
+    ]
+    for one in queues.unserved(conn, context, now):
+        text = render(Message("queries.no-process-of", executor=one.executor)) if one.executor else None
+        needs.append(AttentionItem(kind="no_worker", at=one.since, count=one.due, queue=one.queue, text=text))
     return needs

@@ -6,17 +6,17 @@ more".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, func, literal, literal_column, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, beats, events, job_totals, jobs, workers
+from jobtrail.database.tables import DUE, HANDED, beats, events, job_totals, jobs, workers
 from jobtrail.database.types import Moment
 from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
-from jobtrail.store.queues import waiting_queues
+from jobtrail.store.queues import executors, waiting_queues
 from jobtrail.store.search.search import OPEN
 from jobtrail.store.workers import ALIVE
 
@@ -39,12 +39,20 @@ _FINAL = sorted(status.value for status in FINAL)
 
 @dataclass(frozen=True, slots=True)
 class QueueBacklog:
-    """What waits in a queue: for a slot, and for its time; ``oldest`` is since when the first of them is due."""
+    """What waits in a queue: for a slot or another system, and for its time.
+
+    Attributes:
+        oldest: Since when the first of them is due.
+        unclaimed: Since when the first of those is due that workers take.
+        handed: By executor that jobs are handed over to, since when the first of them is due; None where none is.
+    """
 
     queue: str
     due: int
     later: int
     oldest: datetime | None
+    unclaimed: datetime | None = None
+    handed: dict[str, datetime | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,7 @@ def heads(found: Iterable[QueueBacklog]) -> list[datetime]:
 
 
 def oldest_waiting(conn: Connection, now: datetime) -> dict[str, datetime]:
-    """By queue, since when its longest waiting due job waits; queues without one are not named."""
+    """By queue, since when the longest waiting job that workers take is due; queues without one are not named."""
     found: dict[str, datetime] = {}
     for queue in waiting_queues(conn):
         first = conn.execute(_first_of_queue, {"queue": queue, "now": now}).scalar()
@@ -127,17 +135,28 @@ def _plain(row: Any) -> Any:
 
 def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> QueueBacklog:
     """What waits in one queue."""
-    rows = conn.execute(_look_at_queue, {"queue": queue, "now": now, "cap": cap}).all()
-    first = [row.oldest for row in rows if row.oldest is not None and row.oldest <= now]
-    due, later = (min(sum(row[place] for row in rows), cap) for place in (0, 1))
-    return QueueBacklog(queue, due, later, min(first, default=None))
+    about = {"queue": queue, "now": now, "cap": cap}
+    rows = list(conn.execute(_look_at_queue, about))
+    unclaimed = _first_due(rows, now)
+    elsewhere = {name: conn.execute(_look_at_handed, about | {"executor": name}).one() for name in executors(conn, queue)}
+    handed = {name: _first_due([row], now) for name, row in elsewhere.items()}
+    due, later = (min(sum(row[place] for row in (*rows, *elsewhere.values())), cap) for place in (0, 1))
+    firsts = [at for at in (unclaimed, *handed.values()) if at is not None]
+    return QueueBacklog(queue, due, later, min(firsts, default=None), unclaimed, handed)
+
+
+def _first_due(rows: Iterable[Any], now: datetime) -> datetime | None:
+    return min((row.oldest for row in rows if row.oldest is not None and row.oldest <= now), default=None)
 
 
 def _of_priority(priority: int) -> Select[Any]:
     """The index knows a due time within a priority only."""
-    here = select(jobs.c.run_at).where(
-        sql(DUE), jobs.c.queue == bindparam("queue"), jobs.c.priority == literal(priority)
+    return _look_at(
+        select(jobs.c.run_at).where(sql(DUE), jobs.c.queue == bindparam("queue"), jobs.c.priority == literal(priority))
     )
+
+
+def _look_at(here: Select[Any]) -> Select[Any]:
     moment = bindparam("now", type_=Moment)
     due = _capped(here.where(jobs.c.run_at <= moment))
     later = _capped(here.where(jobs.c.run_at > moment))
@@ -154,6 +173,11 @@ def _first_of(query: Select[Any]) -> Subquery:
 
 
 _look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
+_look_at_handed = _look_at(
+    select(jobs.c.run_at).where(
+        sql(HANDED), jobs.c.queue == bindparam("queue"), jobs.c.executor == bindparam("executor")
+    )
+)
 _firsts = union_all(
     *(
         select(func.min(jobs.c.run_at).label("run_at")).where(
@@ -168,7 +192,11 @@ _firsts = union_all(
 _first_of_queue = select(func.min(_firsts.c.run_at))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
 _count_suspects = select(
-    _capped(select(jobs.c.queue).where(sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None)))
+    _capped(
+        select(jobs.c.queue).where(
+            sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None), jobs.c.executor.is_(None)
+        )
+    )
 )
 
 # -- what is being done, and what stands open ----------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Text, and_, bindparam, cast, false, func, not_, or_, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, job_labels, jobs, units
+from jobtrail.database.tables import DUE, HANDED, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.masking import is_secret
 from jobtrail.job.model import Outcome, Status, file_name
@@ -120,8 +120,11 @@ def _through_indexes(states: set[str]) -> list[Any] | None:
     if Status.PENDING.value in states:
         conditions += [
             sql(DUE),
+            sql(HANDED),
             sql(_BEHIND),
-            and_(sql(_SUSPECT), jobs.c.status == Status.PENDING.value, jobs.c.waits_for.is_(None)),
+            and_(
+                sql(_SUSPECT), jobs.c.status == Status.PENDING.value, jobs.c.waits_for.is_(None), jobs.c.executor.is_(None)
+            ),
         ]
     if states & {Status.RUNNING.value, Status.CANCELLING.value}:
         conditions.append(sql(_HELD))
@@ -223,6 +226,9 @@ class ListRow:
     fingerprint: str | None
     put_backs: int
     suspect: bool
+    executor: str | None
+    handed_at: datetime | None
+    handed_run: int | None
     file: str | None = None
     error: str | None = None
 
@@ -230,6 +236,11 @@ class ListRow:
     def item_counts(self) -> dict[str, int | None]:
         """How many items have each outcome; None where none were recorded."""
         return {"ok": self.items_ok, "failed": self.items_failed, "skipped": self.items_skipped}
+
+    @property
+    def handed_over(self) -> datetime | None:
+        """When the ticket of the next run was sent to the executor; None if it was not, or the job is not handed over."""
+        return self.handed_at if self.executor is not None and self.handed_run == self.run_no else None
 
 
 @dataclass(frozen=True, slots=True)

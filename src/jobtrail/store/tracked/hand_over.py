@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from jobtrail.database.dialects import Dialect
 
+RELAY = "relay:"  # before the name of an executor: the lease of the process that hands its jobs over
 EARLY = timedelta(seconds=1)  # two processes know the database's clock so exactly
 _HELD = (Status.RUNNING.value, Status.CANCELLING.value)
 

@@ -70,7 +70,8 @@ class JobHost:
         store: The store.
         settings: ``cancel_timeout`` and ``graceful_shutdown_timeout``, in seconds, are used.
         make_worker: Makes a worker for this host; called again where one has failed.
-        actor: Name of the executor, for the trail.
+        actor: Name of the executor, for the trail and its row.
+        slots: How many jobs it runs at once, for its row.
         interrupts: Whether a plain function in the main thread may be interrupted by SIGUSR1.
         ends_process: Whether the process may be killed where a body does not stop.
     """
@@ -82,6 +83,7 @@ class JobHost:
         make_worker: Callable[[JobHost], HostedWorker],
         *,
         actor: str,
+        slots: int,
         interrupts: bool = False,
         ends_process: bool = False,
     ) -> None:
@@ -90,7 +92,7 @@ class JobHost:
         self.worker: HostedWorker | None = None
         self._settings = settings
         self._make_worker = make_worker
-        self._actor = actor
+        self.actor, self.slots = actor, slots
         self._interrupts, self._ends_process = interrupts, ends_process
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -114,7 +116,7 @@ class JobHost:
         if self._stopping.is_set():
             return TicketEnd(begun=False, refused=Refusal.STOPPING)
         seat = Seat(self._settings.cancel_timeout, interrupts=self._interrupts, ends_process=self._ends_process)
-        ticket = TicketRun(job_id, token, seat, self._actor, about or {}, ids or {})
+        ticket = TicketRun(job_id, token, seat, self.actor, about or {}, ids or {})
         if job_id in self.seats:
             return TicketEnd(begun=False, refused=Refusal.TAKEN)
         self.seats[job_id] = seat

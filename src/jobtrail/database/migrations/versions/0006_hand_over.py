@@ -26,6 +26,10 @@ _INDEXES = {
         ["executor", "queue", "handed_at"],
         "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL AND handed_run = run_no",
     ),
+    "jobtrail_jobs_handed": (
+        ["queue", "executor", "run_at"],
+        "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL",
+    ),
 }
 
 
@@ -34,6 +38,7 @@ def upgrade() -> None:
     op.add_column("jobtrail_jobs", Column("executor", Text))
     op.add_column("jobtrail_jobs", Column("handed_at", MOMENT))
     op.add_column("jobtrail_jobs", Column("handed_run", Integer))
+    op.add_column("jobtrail_workers", Column("executor", Text))
     op.drop_index("jobtrail_jobs_due", table_name="jobtrail_jobs")
     for name, (columns, where) in _INDEXES.items():
         op.create_index(name, "jobtrail_jobs", columns, postgresql_where=text(where), sqlite_where=text(where))
