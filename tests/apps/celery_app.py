@@ -6,14 +6,17 @@ import signal
 import time
 from pathlib import Path
 
-from celery import Celery, chain, chord
+from celery import Celery, chain, chord, group
+from celery.exceptions import Ignore, Reject
 
 import jobtrail
 from jobtrail.integrations.celery import current_job, tracked
 
-app = Celery("celery_app", broker=os.environ["BROKER"])
+app = Celery("celery_app", broker=os.environ["BROKER"], backend=os.environ.get("BACKEND"))
 app.conf.update(task_ignore_result=True, broker_connection_retry_on_startup=True, worker_hijack_root_logger=False)
-app.conf.broker_transport_options = {"visibility_timeout": float(os.environ.get("VISIBILITY", "3600"))}
+if "VISIBILITY" in os.environ:
+    sweeps = {"unacked_restore_interval": 1, "unacked_restore_throttle": 1}  # else every hundred seconds
+    app.conf.broker_transport_options = {"visibility_timeout": float(os.environ["VISIBILITY"]), **sweeps}
 jobtrail.track_celery(
     app, os.environ["STORE"], exclude=["noise.*"], sample={"often.*": 0.0}, beat_interval=0.5, silent_after=3.0, sweep_interval=0.3
 )
@@ -69,6 +72,42 @@ def wait(name, seconds=30):
         job.check_cancelled()
         time.sleep(0.05)
     return "waited"
+
+
+@app.task(name="late", acks_late=True)
+def late(name, seconds):
+    """As `wait`, and its message is acknowledged at the end."""
+    return wait(name, seconds)
+
+
+@app.task(name="reject", acks_late=True)
+def reject(requeue=False):
+    if requeue and (FOLDER / "rejected").exists():
+        return "at last"
+    (FOLDER / "rejected").touch()
+    raise Reject("not here", requeue=requeue)
+
+
+@app.task(name="ignore")
+def ignore():
+    raise Ignore
+
+
+@app.task(name="total", ignore_result=False)
+def total(numbers):
+    return sum(numbers)
+
+
+@app.task(name="one", ignore_result=False)
+def one(number):
+    return number
+
+
+@app.task(name="canvas")
+def canvas():
+    group(one.si(number) for number in range(2)).delay()
+    chord([one.si(number) for number in range(10, 13)], total.s()).delay()
+    chain(one.si(100), anything.s()).delay()
 
 
 @app.task(name="family")

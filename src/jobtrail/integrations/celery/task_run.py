@@ -195,13 +195,15 @@ class RunEnds:
 class SeenFromOutside:
     """What the main process says of a run that cannot speak for itself: lost, over its time, revoked.
 
-    ``failure`` is set for an error, ``retry`` where Celery sends it again; else it was revoked for ``reason``.
+    ``failure`` is set for an error, ``retry`` where Celery sends it again; else it was revoked for ``reason``, and had not
+    ``began`` if it was revoked or expired in the queue.
     """
 
     run: TaskRun
     reason: str
     failure: Failure | None = None
     retry: bool = False
+    began: bool = True
 
 
 Report = RunBegins | RunEnds | SeenFromOutside

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import signal
 import threading
 import time
 from json import dumps
@@ -127,7 +128,7 @@ class Tracker:
         from celery import signals
 
         setattr(self._app, MARK, self)
-        for signal, receiver in (
+        for sent, receiver in (
             (signals.before_task_publish, self.on_publish),
             (signals.task_prerun, self.on_begin),
             (signals.task_retry, self.on_retry),
@@ -139,7 +140,7 @@ class Tracker:
             (signals.worker_process_shutdown, self.on_shutdown),
             (signals.worker_shutdown, self.on_shutdown),
         ):
-            signal.connect(receiver, weak=False, dispatch_uid=f"jobtrail-{id(self._app)}-{receiver.__name__}")
+            sent.connect(receiver, weak=False, dispatch_uid=f"jobtrail-{id(self._app)}-{receiver.__name__}")
 
     @property
     def store(self) -> tuple[str, Settings]:
@@ -351,10 +352,17 @@ class Tracker:
         given = getattr(request, "_context", request)  # the worker's request, or the task's
         reason = Message("integrations.expired") if expired else Message("integrations.revoked")
         if terminated:
-            reason = Message("integrations.terminated", signal=str(signum))
+            reason = Message("integrations.terminated", signal=_signal_name(signum))
         args, kwargs = getattr(given, "args", None) or (), getattr(given, "kwargs", None) or {}
         run = self._make_run(sender, request.id, args, kwargs, given)
-        self.process.buffer.put(SeenFromOutside(run, reason.stored))
+        self.process.buffer.put(SeenFromOutside(run, reason.stored, began=bool(terminated)))
+
+
+def _signal_name(number: Any) -> str:
+    try:
+        return signal.Signals(int(number)).name
+    except (TypeError, ValueError):
+        return str(number)
 
 
 def _chord_id(chord: Any) -> str | None:

@@ -127,6 +127,13 @@ class BatchWriter:
         rows.add_ids(conn, self._store.dialect, SYSTEM, [(run.celery_id, run.job_id) for run in fresh])
         return done
 
+    def _insert_waiting(self, conn: Connection, run: TaskRun, clock: _Clock) -> None:
+        """Insert a run that never began, as a job that waits at Celery."""
+        begun = dict(zip(_ALWAYS, (*self._values(run, self._unit(conn, run, clock.now), clock), "pending"), strict=True))
+        begun |= {"run_at": None, "started_at": None, "worker": None, "run_no": 0, "attempt": 0}
+        rows.insert(conn, self._store.dialect, _ALWAYS, [tuple(begun.values())])
+        rows.add_ids(conn, self._store.dialect, SYSTEM, [(run.celery_id, run.job_id)])
+
     def _unit(self, conn: Connection, run: TaskRun, now: datetime) -> str | None:
         described = run.described
         unit = unit_of(run.task, described.source, described.period, None)
@@ -222,7 +229,7 @@ class BatchWriter:
             return
         row = self._find(conn, run)
         if row is None:
-            self._insert(conn, [run], {}, clock)
+            self._insert(conn, [run], {}, clock) if report.began else self._insert_waiting(conn, run, clock)
             row = jobs.get(conn, run.job_id, lock=True)
         if row is None or row.status in {Status.COMPLETED, Status.PARTIAL, Status.CANCELLED}:
             return
