@@ -131,6 +131,7 @@ class Service:
         """Make a forked child a submitter of its own."""
         self.submitter = new_id()
         self._ready, self._ensured = False, None
+        self.store.wake.after_fork()
 
     def _patiently(self, write: Callable[[], T], stored: Callable[[], T | None] | None = None) -> T:
         """Repeat a write while the store is away, at most ``submit_retry_seconds``; ids are fixed before, so nothing is stored twice."""

@@ -66,6 +66,10 @@ class Wake:
         with contextlib.suppress(ValueError):
             self._callbacks.remove(callback)
 
+    def after_fork(self) -> None:
+        """Forget in a forked child who listens in its parent: their loops and locks are copies that nobody serves."""
+        self._callbacks.clear()
+
     def need(self, word: str = WORK) -> None:
         """Said inside a write: that it makes work due (a suspect: SUSPECT), or that a worker is dead. The thread that commits it tells."""
         said: set[str] | None = getattr(self._said, "words", None)

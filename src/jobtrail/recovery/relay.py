@@ -137,9 +137,10 @@ class TicketRelay:
     def _send(self, due: Sequence[ToSend]) -> int:
         ids = {one.job_id for one in self._executor.send([self._ticket(one) for one in due])}
         sent, now = [one for one in due if one.id in ids], self._store.now()
-        if len(sent) < len(due):
-            again = time.monotonic() + REFUSED_FOR
-            self._refused |= {one.queue: again for one in due if one.id not in ids}
+        last = max((at for at, one in enumerate(due) if one.id in ids), default=len(due))
+        again = time.monotonic() + REFUSED_FOR
+        # What comes after the last one that was sent was perhaps not tried, because the other system went away.
+        self._refused |= {one.queue: again for one in due[:last] if one.id not in ids}
         self._store.write(partial(hand_over.mark_sent, dialect=self._store.dialect, sent=sent, now=now))
         return len(sent)
 

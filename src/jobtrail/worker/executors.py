@@ -26,7 +26,7 @@ class WorkerExecutors:
         tasks, steps, settings: the application's.
         slots: how many jobs run at once.
         outside: the application's other executors.
-        seats: by job, the thread that brought its ticket; read at the start of each run.
+        seats: by job and run, the thread that brought its ticket; read at the start of each run.
 
     """
 
@@ -37,7 +37,7 @@ class WorkerExecutors:
         settings: Settings,
         slots: int,
         outside: Executors | None,
-        seats: Mapping[str, LocalExecutor] | None = None,
+        seats: Mapping[tuple[str, int], LocalExecutor] | None = None,
     ) -> None:
         self.local = LocalExecutor(slots)
         self._process = ChildBodies(tasks, steps, settings, limit=slots)
@@ -46,11 +46,11 @@ class WorkerExecutors:
 
     def threads(self, claim: Claim) -> LocalExecutor:
         """What runs plain functions of a run: the thread that brought its ticket, where there is one."""
-        return self._seats.get(claim.id, self.local)
+        return self._seats.get((claim.id, claim.run_no), self.local)
 
     def of(self, claim: Claim, task: Task) -> Executor:
         """The executor of a run. A job that a worker has claimed runs here, although its task is handed over by now."""
-        seat = self._seats.get(claim.id)
+        seat = self._seats.get((claim.id, claim.run_no))
         if seat is not None:
             return seat
         if task.executor == "process":

@@ -57,6 +57,7 @@ class Refusal(StrEnum):
     GONE = "gone"
     ELSEWHERE = "elsewhere"  # it is not handed over any more
     STOPPING = "stopping"  # the process that got the ticket ends
+    AWAY = "away"  # the store was not reached
 
 
 _SEND = tuple(jobs.c[name] for name in ("id", "run_no", "queue", "priority", "task", "options", "run_at"))

@@ -7,7 +7,6 @@ functions of a job run in the thread that brought the ticket.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import threading
 from dataclasses import dataclass
@@ -87,7 +86,7 @@ class JobHost:
         interrupts: bool = False,
         ends_process: bool = False,
     ) -> None:
-        self.seats: dict[str, Seat] = {}
+        self.seats: dict[tuple[str, int], Seat] = {}
         self.tickets = Tickets(store, self._paused)
         self.worker: HostedWorker | None = None
         self._settings = settings
@@ -96,6 +95,7 @@ class JobHost:
         self._interrupts, self._ends_process = interrupts, ends_process
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def start(self) -> None:
         """Start the thread of the event loop."""
@@ -116,15 +116,17 @@ class JobHost:
         if self._stopping.is_set():
             return TicketEnd(begun=False, refused=Refusal.STOPPING)
         seat = Seat(self._settings.cancel_timeout, interrupts=self._interrupts, ends_process=self._ends_process)
-        ticket = TicketRun(job_id, token, seat, self.actor, about or {}, ids or {})
-        if job_id in self.seats:
-            return TicketEnd(begun=False, refused=Refusal.TAKEN)
-        self.seats[job_id] = seat
+        key = job_id, token
+        with self._lock:
+            again = self.seats.setdefault(key, seat) is not seat
+        ticket = TicketRun(job_id, token, seat, self.actor, about or {}, ids or {}, again=again)
         self.tickets.put(ticket)
         self._wake()
-        seat.serve()
-        if self.seats.get(job_id) is seat:
-            del self.seats[job_id]
+        try:
+            seat.serve(lambda: self.tickets.withdraw(ticket))
+        finally:
+            if not again:
+                self.seats.pop(key, None)
         return TicketEnd(ticket.refused is None, ticket.refused, seat.terminated)
 
     def stop(self) -> None:
@@ -140,7 +142,7 @@ class JobHost:
     def written(self, ends: Sequence[RunEnd]) -> None:
         """These ends are stored: their threads may go."""
         for end in ends:
-            seat = self.seats.get(end.job_id) if end.body_over else None
+            seat = self.seats.get((end.job_id, end.move.run_no)) if end.body_over else None
             if seat is not None:
                 seat.leave()
 
@@ -162,7 +164,8 @@ class JobHost:
                 _log.warning("the store is away, and no job can begin here: %s", error)
             except Exception:
                 _log.exception("the worker of this process failed, and another one takes its place")
+            waiting = self.tickets.seats()
+            for seat in list(self.seats.values()):
+                if seat not in waiting:
+                    seat.leave()
             self._stopping.wait(PAUSE)
-        for seat in list(self.seats.values()):
-            with contextlib.suppress(Exception):
-                seat.leave()

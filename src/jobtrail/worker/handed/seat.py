@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import StopSignal
 from jobtrail.executors.local import LocalExecutor
-from jobtrail.executors.process.child_process import TERM_TO_KILL
 from jobtrail.runtime.stop import SHUTDOWN
 
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
     from jobtrail.executors.local import Over, Work
 
 INTERRUPT = getattr(signal, "SIGUSR1", None)
+CLEAN_UP = 2.0  # seconds from the interruption of a body to the end of its process
 LAST_WORDS = 5.0  # seconds that a process which was told to end waits until the end of its job is stored
+PATIENCE = 5.0  # seconds from a ticket to the claim of its job; after that the ticket goes back, if it is not claimed
 GRACE = 1.0  # seconds from a passed limit to the interruption; after a cancel it is `cancel_timeout`
 
 
@@ -43,8 +44,10 @@ class Seat(LocalExecutor):
         self._inbox: SimpleQueue[Work | None] = SimpleQueue()
         self._in_body = False
         self._cause: str | None = None
+        self._interrupted = False
         self._timers: list[asyncio.TimerHandle] = []
         self._run: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._before: dict[int, Any] = {}
 
     # -- in the thread of the loop -------------------------------------------------------------------
@@ -54,7 +57,9 @@ class Seat(LocalExecutor):
 
     async def perform(self, run: Any) -> Any:
         """Await a coroutine, or run a plain function in the thread of the seat."""
-        self._run = run
+        self._run, self._loop = run, asyncio.get_running_loop()
+        if self.terminated:
+            run.leave()
         try:
             return await super().perform(run)
         finally:
@@ -71,12 +76,14 @@ class Seat(LocalExecutor):
         loop = asyncio.get_running_loop()
         if self._interrupts and not run.task.is_async:
             self._timers.append(loop.call_later(grace, self._interrupt))
-        if self._ends_process and cause != SHUTDOWN:
-            self._timers.append(loop.call_later(grace + TERM_TO_KILL, self._kill))
+        if self._ends_process and self.terminated:
+            self._timers.append(loop.call_later(LAST_WORDS, self._kill))
+        elif self._ends_process and cause != SHUTDOWN:
+            self._timers.append(loop.call_later(grace + CLEAN_UP, self._kill))
 
     def _interrupt(self) -> None:
         if self._in_body and INTERRUPT is not None:
-            os.kill(os.getpid(), INTERRUPT)
+            signal.pthread_kill(threading.main_thread().ident or 0, INTERRUPT)
 
     @staticmethod
     def _kill() -> None:
@@ -102,24 +109,33 @@ class Seat(LocalExecutor):
 
         return await super().call(guarded, arguments, over)
 
-    def serve(self) -> None:
-        """Run what comes until the job has ended. Blocking."""
+    def serve(self, withdraw: Callable[[], bool]) -> None:
+        """Run what comes until the job has ended. Blocking.
+
+        Args:
+            withdraw: Takes the ticket back where its job is not claimed yet; called every `PATIENCE` seconds until it begins.
+        """
         with self._handlers() if self._interrupts else contextlib.nullcontext():
-            while (work := self._next()) is not None:
+            while (work := self._next(withdraw)) is not None:
                 work()
 
-    def _next(self) -> Work | None:
-        if not self.terminated:
-            return self._inbox.get()
-        try:
-            return self._inbox.get(timeout=LAST_WORDS)
-        except Empty:
-            return None
+    def _next(self, withdraw: Callable[[], bool]) -> Work | None:
+        while True:
+            terminated = self.terminated
+            if terminated and self._run is None and withdraw():
+                return None
+            try:
+                return self._inbox.get(timeout=LAST_WORDS if terminated else PATIENCE if self._run is None else None)
+            except Empty:
+                if (self._run is None and withdraw()) or terminated:
+                    return None
 
     @contextlib.contextmanager
     def _handlers(self) -> Iterator[None]:
         """SIGUSR1 and SIGTERM end the body, and not the thread that serves it, or its end would not be stored."""
-        wanted = [number for number in (INTERRUPT, signal.SIGTERM) if number is not None]
+        wanted = [INTERRUPT] if INTERRUPT is not None else []
+        if self._ends_process:
+            wanted.append(signal.SIGTERM)
         before = {number: signal.signal(number, self._on_signal) for number in wanted}
         self._before = before
         try:
@@ -130,17 +146,28 @@ class Seat(LocalExecutor):
 
     def _on_signal(self, number: int, frame: Any) -> None:
         if number == signal.SIGTERM:
-            self.terminated = True
-            if self._run is not None:
-                self._run.stop.shutdown = True
-            if self._in_body:
-                raise StopSignal(self._cause or SHUTDOWN)
-            self._inbox.put(None)
-            return
-        if self._cause is not None:
-            if self._in_body:
+            self._terminate()
+        elif self._cause is not None:
+            if self._in_body and not self._interrupted:
+                self._interrupted = True
                 raise StopSignal(self._cause)
-            return
-        handler = self._before.get(number)
-        if callable(handler):
-            handler(number, frame)
+        elif self._in_body and (self._run is None or self._run.timeout is None):
+            handler = self._before.get(number)
+            if callable(handler):  # a limit that the other system knows from elsewhere
+                handler(number, frame)
+
+    def _terminate(self) -> None:
+        """The process is told to end: the job is handed back as soon as its body has stopped."""
+        self.terminated = True
+        if self._run is not None:
+            self._run.stop.shutdown = True
+            if self._loop is not None:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: the run has ended
+                    self._loop.call_soon_threadsafe(self._run.leave)
+        if self._in_body:
+            raise StopSignal(self._cause or SHUTDOWN)
+        self._inbox.put(_look_again)
+
+
+def _look_again() -> None:
+    """Let the thread see that its process was told to end."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.store import events
 from jobtrail.store.tracked import hand_over, rows
 from jobtrail.store.tracked.hand_over import Refusal
+
+from .seat import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +35,8 @@ class TicketRun:
         seat: The thread that brought it.
         actor: Name of the executor, for the trail.
         about: What the other system knows it by, such as ``{"celery_id": …}``; stored in the trail.
-        labels: Labels by which the job is found from now on.
+        labels: Ids of the other system by its name, by which the job is found from now on.
+        again: Whether this process has the same ticket already.
     """
 
     job_id: str
@@ -41,7 +45,9 @@ class TicketRun:
     actor: str
     about: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
     refused: Refusal | None = None
+    until: float = field(default_factory=lambda: time.monotonic() + PATIENCE)
 
     def refuse(self, why: Refusal) -> None:
         """It begins no run: its thread may go."""
@@ -78,9 +84,27 @@ class Tickets:
         return taken
 
     def give_back(self, tickets: list[TicketRun]) -> None:
-        """The store was away: they wait again."""
+        """The store was away: they wait again, those that have waited too long excepted."""
+        now = time.monotonic()
         with self._lock:
-            self._waiting = tickets + self._waiting
+            self._waiting = [one for one in tickets if one.until > now] + self._waiting
+        for one in tickets:
+            if one.until <= now:
+                one.refuse(Refusal.AWAY)
+
+    def withdraw(self, ticket: TicketRun) -> bool:
+        """Take a ticket away that is not claimed and on no way to it; from any thread."""
+        with self._lock:
+            if ticket not in self._waiting:
+                return False
+            self._waiting.remove(ticket)
+        ticket.refused = Refusal.AWAY
+        return True
+
+    def seats(self) -> set[Seat]:
+        """The threads whose tickets wait."""
+        with self._lock:
+            return {one.seat for one in self._waiting}
 
     def claim(
         self, conn: Connection, tickets: list[TicketRun], worker: str, now: datetime
@@ -102,7 +126,9 @@ class Tickets:
 
     def _claim(self, conn: Connection, ticket: TicketRun, worker: str, now: datetime) -> Claim | Refusal:
         dialect = self._store.dialect
-        found = hand_over.claim(conn, ticket.job_id, ticket.token, worker, now, paused=self._paused())
+        found: Claim | Refusal = Refusal.TAKEN
+        if not ticket.again:
+            found = hand_over.claim(conn, ticket.job_id, ticket.token, worker, now, paused=self._paused())
         if found is Refusal.EARLY:
             hand_over.send_again(conn, ticket.job_id, ticket.token)
             self._store.wake.need()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+import os
+import threading
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +18,7 @@ from .checks import RUN_TASK, check_application, examined
 from .worker_process import WorkerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from celery import Celery
 
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 SOFT_AFTER = 1.5  # seconds after a job's own limit until Celery raises in its process
 HARD_AFTER = 10.0  # and until Celery kills it, where it did not end
+ANSWERS_WITHIN = 10.0  # seconds that the broker has; a firewall that drops a connection tells nobody
+BOUNDS = {
+    "redis": {"socket_timeout": ANSWERS_WITHIN, "socket_connect_timeout": ANSWERS_WITHIN},
+    "amqp": {"read_timeout": ANSWERS_WITHIN, "write_timeout": ANSWERS_WITHIN},
+}
 _log = logging.getLogger("jobtrail.celery")
 
 
@@ -55,6 +62,9 @@ class CeleryExecutor(HandingOver):
         self.app = celery_app
         self._queues = dict(queues or {})
         self._task: Any = None
+        self._connection: Any = None
+        self._pid = 0
+        self._lock = threading.Lock()
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CeleryExecutor:
@@ -94,16 +104,22 @@ class CeleryExecutor(HandingOver):
         from kombu.exceptions import OperationalError
 
         sent: list[Ticket] = []
-        with self.app.producer_or_acquire() as producer:
+        refused: set[str] = set()
+        with self._connected() as connection:
+            away = (OperationalError, *connection.connection_errors)
+            producer = self.app.amqp.Producer(connection)
             for ticket in tickets:
+                if ticket.queue in refused:
+                    continue
                 try:
                     self._send(ticket, producer)
-                except OperationalError:
+                except away:
                     if sent:
                         break
                     raise
                 except Exception as error:
-                    _log.error("job %s cannot be sent to Celery: %s", ticket.job_id, error)
+                    _log.error("the queue %s cannot be sent to Celery: %s", ticket.queue, error)
+                    refused.add(ticket.queue)
                     continue
                 sent.append(ticket)
         return sent
@@ -132,15 +148,35 @@ class CeleryExecutor(HandingOver):
 
     def depth(self, queue: str) -> int | None:
         """Return how many messages are ready in a queue of the broker; those that a worker has prefetched are not."""
-        with self.app.pool.acquire(block=True) as connection, suppress(connection.channel_errors):
+        with self._connected() as connection:
             connection.ensure_connection(max_retries=1, timeout=2)
-            channel = connection.channel()
             try:
-                return int(channel.queue_declare(self.queue_of(queue), passive=True).message_count)
-            finally:
-                with suppress(Exception):
-                    channel.close()
-        return 0  # there is no such queue
+                with connection.channel() as channel:
+                    return int(channel.queue_declare(self.queue_of(queue), passive=True).message_count)
+            except connection.channel_errors:
+                connection.declared_entities.clear()  # there is no such queue: the next message declares it again
+        return 0
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The connection for sending. No wait on it is endless, and one that failed is not used again."""
+        with self._lock:
+            if self._connection is None or self._pid != os.getpid():
+                made = self.app.connection_for_write()
+                bounds = BOUNDS.get(made.transport.driver_type, {})
+                made.transport_options = {**bounds, **(made.transport_options or {})}
+                self._connection, self._pid = made, os.getpid()
+            try:
+                yield self._connection
+            except BaseException:
+                self._drop()
+                raise
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and self._pid == os.getpid():
+            with suppress(Exception):
+                connection.collect(socket_timeout=0.1)
 
     def examine(self, queues: Iterable[str], tasks: Iterable[str]) -> Iterable[Examined]:
         """Ask Celery's workers what they know and serve."""
@@ -148,6 +184,8 @@ class CeleryExecutor(HandingOver):
 
     def close(self) -> None:
         """Close the connections to the broker."""
+        with self._lock:
+            self._drop()
         self.app.close()
 
 

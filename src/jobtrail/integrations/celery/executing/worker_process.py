@@ -40,7 +40,7 @@ class WorkerProcess:
         self._jobs = application
         self._lock = threading.Lock()
         self._host: JobHost | None = None
-        self._pid = 0
+        self._pid = self._main_pid = 0
         self._is_child = False
         self._watch: ChildWatch | None = None
 
@@ -49,6 +49,7 @@ class WorkerProcess:
         from celery import signals
 
         for signal, receiver in (
+            (signals.celeryd_init, self.on_init),
             (signals.celeryd_after_setup, self.on_setup),
             (signals.worker_process_init, self.on_child),
             (signals.worker_process_shutdown, self.on_shutdown),
@@ -76,8 +77,8 @@ class WorkerProcess:
 
         about = {"celery_id": str(request.id), "celery_worker": str(request.hostname)}
         done = self.host().run(job_id, token, about=about, ids={"celery": about["celery_id"]})
-        if done.refused is Refusal.STOPPING:
-            raise Reject("the process ends", requeue=True)
+        if done.refused in {Refusal.STOPPING, Refusal.AWAY} and not done.terminated:
+            raise Reject(done.refused.value, requeue=True)
         if done.terminated:
             raise SystemExit(0)
 
@@ -102,12 +103,18 @@ class WorkerProcess:
 
     # -- the processes -------------------------------------------------------------------------------
 
+    def on_init(self, **_: Any) -> None:
+        """The main process of a worker begins."""
+        self._main_pid = os.getpid()
+
     def on_setup(self, instance: Any = None, **_: Any) -> None:
         """The worker is about to start: refuse or warn of what could lose or repeat jobs."""
         check_worker(self._app, instance, self._jobs)
 
     def on_child(self, **_: Any) -> None:
-        """A child of a prefork pool begins."""
+        """A child of a prefork pool begins. The pool solo says so too, in the main process."""
+        if os.getpid() == self._main_pid:
+            return
         self._lock = threading.Lock()  # a fork may have copied a lock that is held
         self._is_child = True
         with self._lock:
