@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from trails import until
 
 from jobtrail.messages import render
 from jobtrail.recovery.liveness import HostIdentity, LifeSign, Liveness
+from jobtrail.store.workers import process_start
 
 HERE = HostIdentity("boot-1", "pid:[1]")
 
@@ -134,3 +141,15 @@ def test_a_process_that_is_stopped_is_judged_by_silence_only():
     observer = deaths({42: "100"})
     found = [at for at in range(0, 40, 2) if observer.judge([sign()], float(at))]
     assert found[0] == 16
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
+def test_a_process_that_has_ended_and_was_not_waited_for_is_gone():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert process_start(process.pid) is not None
+        process.kill()
+        until("it has ended", lambda: " Z " in Path(f"/proc/{process.pid}/stat").read_text())
+        assert process_start(process.pid) is None
+    finally:
+        process.wait()

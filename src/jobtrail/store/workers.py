@@ -228,13 +228,19 @@ def pid_namespace() -> str | None:
 
 
 def process_start(pid: int) -> str | None:
-    """When a process of this pid started, in the system's ticks; None where there is none or nobody tells."""
+    """When a process of this pid started, in the system's ticks; None where there is none or nobody tells.
+
+    A process that has ended and that its parent has not waited for (a zombie, as below a container's first process) is none;
+    one whose first thread has ended before the others looks alike, but for their number.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
     # The name in parentheses may hold spaces; the 22nd field counts from behind it.
-    return stat.rsplit(")", 1)[-1].split()[19]
+    fields = stat.rsplit(")", 1)[-1].split()
+    ended = fields[0] in {"Z", "X"} and int(fields[17]) <= 1
+    return None if ended else fields[19]
 
 
 def _first_line(path: str) -> str | None:

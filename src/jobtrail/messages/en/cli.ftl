@@ -343,3 +343,12 @@ doctor-failed =
        *[other] { $count-grouped }{ $more } jobs failed
     }
 token-bound = { $role } for { $bound_to }
+executed = job { $job } ran in this process
+not-executed = job { $job } did not run here: { $why ->
+    [taken] this run has begun already
+    [ended] it has ended
+    [early] it waits for its time or for another job, or its queue is paused
+    [gone] there is no such job
+    [elsewhere] it is not handed over to another system
+   *[stopping] this process was asked to stop
+}

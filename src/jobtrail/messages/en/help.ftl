@@ -153,3 +153,6 @@ prune-failed-days = Failed jobs (else the setting keep_failed).
 prune-partial-days = Partial jobs (else the setting keep_partial).
 prune-dry-run = Only show what would be removed.
 token-bound = For create: the one thing for which it may be used, such as module:parser.
+execute = Run the one job that a ticket names, in this process; for executors that start a process for each job.
+execute-job = The job.
+execute-token = The token of the ticket: the number of the run that it begins.
