@@ -16,6 +16,8 @@ from celery_site import Site
 from jobtrail import JobTrail
 from jobtrail.config import Settings
 from jobtrail.errors import IllegalMove, InvalidOption, StoreUnavailable
+from jobtrail.integrations.celery.declaration import Selection
+from jobtrail.integrations.celery.executing.checks import RUN_TASK
 from jobtrail.integrations.celery.process import ProcessRecord
 from jobtrail.integrations.celery.task_run import RunEnds, TaskRun
 from jobtrail.job.model import new_id
@@ -165,3 +167,8 @@ def test_what_the_store_did_not_take_is_written_once_it_is_back(tmp_path: Path, 
     finally:
         record.stop()
         jobs.close()
+
+
+def test_the_task_that_runs_our_own_jobs_is_not_recorded_a_second_time():
+    assert Selection.of((), {}).excludes(RUN_TASK)
+    assert not Selection.of((), {}).excludes("shop.run")

@@ -15,6 +15,8 @@ from jobtrail.job.period import Period
 from jobtrail.job.task import name_option
 from jobtrail.messages import Message
 
+from .executing.checks import RUN_TASK
+
 if TYPE_CHECKING:
     from celery import Task as CeleryTask
 
@@ -131,8 +133,8 @@ class Selection:
         return cls(tuple(exclude), dict(sample))
 
     def excludes(self, name: str) -> bool:
-        """Whether the runs of a task are never recorded."""
-        return any(fnmatchcase(name, pattern) for pattern in self.exclude)
+        """Whether the runs of a task are never recorded; the task that runs our own jobs has its record already."""
+        return name == RUN_TASK or any(fnmatchcase(name, pattern) for pattern in self.exclude)
 
     def takes(self, name: str, celery_id: str) -> bool:
         """Whether a run belongs to the sample; all attempts of one task run do, or none."""
