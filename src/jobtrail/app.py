@@ -433,7 +433,7 @@ class JobTrail:
 
         Args:
             actor: Name of the executor, for the trail.
-            **options: ``slots``, ``leads``, ``interrupts`` and ``ends_process``, as for `jobtrail.hosting.host_of`.
+            **options: ``slots``, ``leads``, ``interrupts``, ``ends_process`` and ``patience``, as for `jobtrail.hosting.host_of`.
         """
         from .hosting import host_of
 

@@ -7,6 +7,7 @@ from typing import Any
 from .plugins.loops import accompany
 from .recovery.relay import TicketRelay
 from .worker.handed.host import JobHost
+from .worker.handed.seat import PATIENCE
 from .worker.worker import Worker
 
 
@@ -28,6 +29,7 @@ def host_of(
     leads: bool = True,
     interrupts: bool = False,
     ends_process: bool = False,
+    patience: float = PATIENCE,
 ) -> JobHost:
     """Return what runs handed over jobs in a process of another system.
 
@@ -40,6 +42,7 @@ def host_of(
         interrupts: Whether a plain function in the main thread may be interrupted by SIGUSR1, after a passed limit or a
             cancel that it did not heed.
         ends_process: Whether the process may be killed where even that does not stop a body.
+        patience: Seconds from a ticket to the claim of its job. After that, as while the store is away, the ticket is given back.
     """
 
     def make(host: JobHost) -> Worker:
@@ -48,8 +51,9 @@ def host_of(
         return _accompanied(jobs, worker) if leads else worker
 
     return JobHost(
-        jobs.store, jobs.settings, make, actor=actor, slots=slots, interrupts=interrupts, ends_process=ends_process
-    )
+        jobs.store, jobs.settings, make, actor=actor, slots=slots, interrupts=interrupts, ends_process=ends_process,
+        patience=patience,
+    )  # fmt: skip
 
 
 def _plain(jobs: Any, **options: Any) -> Worker:

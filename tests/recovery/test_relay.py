@@ -197,6 +197,13 @@ def test_lost_tickets_are_sent_again_and_not_too_often(bench: Bench) -> None:
         bench.passes(6)
         sent += bench.relay.run_once()
     assert 4 * 4 <= sent <= 4 * 10, "in ten minutes each is sent again a few times, with growing pauses"
+    assert len(bench.relay._sent) == 4
+    bench.begin(*due)
+    bench.submit()
+    bench.relay.run_once()
+    bench.passes(2 * module.LONGEST + 1)
+    bench.relay.run_once()
+    assert not set(due) & set(bench.relay._sent), "what began is forgotten"
 
 
 def test_a_lost_ticket_of_a_later_run_is_not_held_up_by_an_earlier_one(bench: Bench) -> None:

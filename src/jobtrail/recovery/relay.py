@@ -165,8 +165,8 @@ class TicketRelay:
         with self._store.read() as conn:
             waiting = hand_over.handed_over(conn, self._executor.name)
             paused = set(queues.paused(conn))
-        if not waiting:
-            self._sent.clear()
+        latest = time.monotonic() - 2 * LONGEST
+        self._sent = {job: one for job, one in self._sent.items() if waiting and one[1] > latest}
         now, sent = self._store.now(), 0
         for queue in waiting:
             if queue.oldest < now - BEGINS_WITHIN and queue.queue not in paused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 from handing import Box, Hosted
@@ -15,7 +16,6 @@ from jobtrail.errors import StoreUnavailable
 from jobtrail.store.tracked.hand_over import Refusal
 from jobtrail.worker.handed import host as host_module
 from jobtrail.worker.handed import seat as seat_module
-from jobtrail.worker.handed import tickets as tickets_module
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.both_databases]
 
@@ -168,16 +168,15 @@ def test_a_ticket_goes_back_where_the_store_stays_away(hosted: Hosted, monkeypat
     hosted.start()
     with monkeypatch.context() as patch:
         patch.setattr(Turns, "_write_turn", away)
-        patch.setattr(seat_module, "PATIENCE", 0.2)
-        patch.setattr(tickets_module, "PATIENCE", 0.2)
+        patch.setattr(hosted.host, "_seat", partial(hosted.host._seat, patience=0.2))
         assert refusals(hosted.bring(job.id)) == [Refusal.AWAY]
     assert job.refresh().status == "pending"
     assert refusals(hosted.bring(job.id)) == [None]
     assert job.refresh().status == "completed"
 
 
-def test_a_ticket_that_comes_before_the_worker_runs_goes_back_too(hosted: Hosted, monkeypatch):
-    monkeypatch.setattr(seat_module, "PATIENCE", 0.1)
+def test_a_ticket_that_comes_before_the_worker_runs_goes_back_too(hosted: Hosted):
+    hosted.host._seat = partial(hosted.host._seat, patience=0.1)
     job = hosted.jobs.task(name="work")(lambda: None).enqueue()
     assert refusals(hosted.bring(job.id)) == [Refusal.AWAY]
     assert job.refresh().status == "pending"

@@ -10,12 +10,13 @@ import asyncio
 import logging
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from jobtrail.errors import StoreError
 from jobtrail.store.tracked.hand_over import Refusal
 
-from .seat import Seat
+from .seat import PATIENCE, Seat
 from .tickets import TicketRun, Tickets
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class JobHost:
         slots: How many jobs it runs at once, for its row.
         interrupts: Whether a plain function in the main thread may be interrupted by SIGUSR1.
         ends_process: Whether the process may be killed where a body does not stop.
+        patience: Seconds from a ticket to the claim of its job, after which `run` gives the ticket back.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class JobHost:
         slots: int,
         interrupts: bool = False,
         ends_process: bool = False,
+        patience: float = PATIENCE,
     ) -> None:
         self.seats: dict[tuple[str, int], Seat] = {}
         self.tickets = Tickets(store, self._paused)
@@ -92,7 +95,9 @@ class JobHost:
         self._settings = settings
         self._make_worker = make_worker
         self.actor, self.slots = actor, slots
-        self._interrupts, self._ends_process = interrupts, ends_process
+        self._seat = partial(
+            Seat, settings.cancel_timeout, interrupts=interrupts, ends_process=ends_process, patience=patience
+        )
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -115,7 +120,7 @@ class JobHost:
         """
         if self._stopping.is_set():
             return TicketEnd(begun=False, refused=Refusal.STOPPING)
-        seat = Seat(self._settings.cancel_timeout, interrupts=self._interrupts, ends_process=self._ends_process)
+        seat = self._seat()
         key = job_id, token
         with self._lock:
             again = self.seats.setdefault(key, seat) is not seat

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTERRUPT = getattr(signal, "SIGUSR1", None)
 CLEAN_UP = 2.0  # seconds from the interruption of a body to the end of its process
 LAST_WORDS = 5.0  # seconds that a process which was told to end waits until the end of its job is stored
-PATIENCE = 5.0  # seconds from a ticket to the claim of its job; after that the ticket goes back, if it is not claimed
+PATIENCE = 60.0  # seconds from a ticket to the claim of its job
 GRACE = 1.0  # seconds from a passed limit to the interruption; after a cancel it is `cancel_timeout`
 
 
@@ -33,11 +33,15 @@ class Seat(LocalExecutor):
         cancel_timeout: Seconds from a cancel to the interruption of a body that does not stop.
         interrupts: Whether a plain function is interrupted by a signal; only a main thread can be.
         ends_process: Whether the process is killed where even that does not stop the body.
+        patience: Seconds that the thread waits for the claim of its job.
     """
 
-    def __init__(self, cancel_timeout: float, *, interrupts: bool = False, ends_process: bool = False) -> None:
+    def __init__(
+        self, cancel_timeout: float, *, interrupts: bool = False, ends_process: bool = False, patience: float = PATIENCE
+    ) -> None:
         super().__init__(1)
         self.terminated = False
+        self.patience = patience
         self._cancel_timeout = cancel_timeout
         self._interrupts = interrupts and INTERRUPT is not None and threading.current_thread() is threading.main_thread()
         self._ends_process = ends_process
@@ -113,7 +117,7 @@ class Seat(LocalExecutor):
         """Run what comes until the job has ended. Blocking.
 
         Args:
-            withdraw: Takes the ticket back where its job is not claimed yet; called every `PATIENCE` seconds until it begins.
+            withdraw: Takes the ticket back where its job is not claimed yet; called every ``patience`` seconds until it begins.
         """
         with self._handlers() if self._interrupts else contextlib.nullcontext():
             while (work := self._next(withdraw)) is not None:
@@ -125,7 +129,7 @@ class Seat(LocalExecutor):
             if terminated and self._run is None and withdraw():
                 return None
             try:
-                return self._inbox.get(timeout=LAST_WORDS if terminated else PATIENCE if self._run is None else None)
+                return self._inbox.get(timeout=LAST_WORDS if terminated else self.patience if self._run is None else None)
             except Empty:
                 if (self._run is None and withdraw()) or terminated:
                     return None

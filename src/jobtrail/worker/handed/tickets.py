@@ -11,8 +11,6 @@ from jobtrail.store import events
 from jobtrail.store.tracked import hand_over, rows
 from jobtrail.store.tracked.hand_over import Refusal
 
-from .seat import PATIENCE
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
@@ -47,7 +45,11 @@ class TicketRun:
     labels: Mapping[str, str] = field(default_factory=dict)
     again: bool = False
     refused: Refusal | None = None
-    until: float = field(default_factory=lambda: time.monotonic() + PATIENCE)
+    until: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """It waits as long as its thread does."""
+        self.until = time.monotonic() + self.seat.patience
 
     def refuse(self, why: Refusal) -> None:
         """It begins no run: its thread may go."""

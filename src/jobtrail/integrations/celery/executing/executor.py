@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jobtrail.executors.base import Examined, Ticket
 
-SOFT_AFTER = 1.5  # seconds after a job's own limit until Celery raises in its process
+SOFT_AFTER = 9.0  # seconds after a job's own limit until Celery raises in its process: after all that the process does itself
 HARD_AFTER = 10.0  # and until Celery kills it, where it did not end
 ANSWERS_WITHIN = 10.0  # seconds that the broker has; a firewall that drops a connection tells nobody
 BOUNDS = {

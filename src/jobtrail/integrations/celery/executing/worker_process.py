@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jobtrail.worker.handed.host import JobHost
 
 
+CLAIMS_WITHIN = 5.0  # seconds from a message to the claim of its job: Celery's limits count from the message
 _log = logging.getLogger("jobtrail.celery")
 
 
@@ -94,7 +95,7 @@ class WorkerProcess:
     def _begin(self, *, leads: bool, slots: int) -> None:
         self._pid = os.getpid()
         self._host = self._jobs.host(
-            "celery", slots=slots, leads=leads, interrupts=True, ends_process=self._is_child
+            "celery", slots=slots, leads=leads, interrupts=True, ends_process=self._is_child, patience=CLAIMS_WITHIN
         )
         self._host.start()
 
