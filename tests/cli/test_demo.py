@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,8 +23,10 @@ from uuid import uuid4
 import pytest
 import warm
 from services import database_name
+from starlette.testclient import TestClient
 from trails import until
 
+from jobtrail import JobTrail
 from jobtrail.cli.operate.demo import part
 
 ITEMS = {
@@ -136,6 +140,38 @@ def test_the_figures_and_the_same_again_on_the_same_folder(shown: tuple[Path, st
         query = "SELECT count(*), count(rerun_of) FROM jobtrail_jobs WHERE source {} 'files/registry'"
         assert connection.execute(query.format("<>")).fetchone() == (2 * (39 + 7), 2 * 7)
         assert connection.execute(query.format("=")).fetchone() == (2 * 2, 0)
+
+
+def test_the_reasons_of_what_was_run_again_are_still_to_be_seen(shown: tuple[Path, str]) -> None:
+    """79 items failed in seven jobs, and came in by their re-runs: Python, the command and the API show both."""
+    with closing(JobTrail(f"sqlite:///{shown[0].as_posix()}/jobs.db", plugins=[])) as jobs:
+        partial = [job for job in jobs.find("status:partial", limit=100) if job.rerun_of is None]
+        client = TestClient(jobs.asgi(), "http://127.0.0.1", client=("127.0.0.1", 50_000))
+        found: list[dict[str, Any]] = []
+        for job in partial:
+            page = client.get(f"/api/jobs/{job.id}/items", params={"outcome": "failed", "limit": 1000}).json()["items"]
+            whole = client.get(f"/api/jobs/{job.id}").json()
+            assert len(page) == whole["items"]["failed"] == len(job.items("failed")) == job.item_counts()["failed"]
+            assert sum(whole["items"].values()) == len(job.items())
+            file = client.get(f"/api/jobs/{job.id}/items.csv", params={"outcome": "failed"}).text
+            assert [row["reason"] for row in csv.DictReader(io.StringIO(file))] == [one["reason"] for one in page]
+            (again,) = whole["reruns"]
+            assert {(one["since"]["outcome"], one["since"]["job"]) for one in page} == {("ok", again["id"])}
+            told = client.get(f"/api/jobs/{again['id']}/items/history", params={"key": page[0]["key"]}).json()["records"]
+            assert [(one["outcome"], one["job"], one["reason"]) for one in told] == [
+                ("failed", job.id, page[0]["reason"]), ("ok", again["id"], None),
+            ]  # fmt: skip
+            found += page
+    assert (len(partial), len(found)) == (7, 79)
+    assert Counter(one["reason"] for one in found) == {
+        "no year of manufacture": 70, "no time zone": 3, "no wind speed": 4, "no temperature": 1,
+        "wind speed of 1048 mph is impossible (limit 200)": 1,
+    }  # fmt: skip
+    there = {"JOBTRAIL_DEMO_DIR": str(shown[0]), "JOBTRAIL_APP": "jobtrail.cli.operate.demo:app"}
+    most = max(partial, key=lambda job: job.items_failed or 0)
+    listed = json.loads(jobtrail("items", most.id, "--failed", "--json", **there).stdout)["items"]
+    assert listed == [one for one in found if one["job"] == most.id]
+    assert len(listed) == 70
 
 
 def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[Path, str], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def reset(jobs, *, bad=()):
 
 
 def counts(job):
-    found = job.item_counts()
+    found = job.item_counts(generation=True)
     return found["ok"], found["failed"], found["skipped"]
 
 

@@ -64,6 +64,18 @@ def test_a_job_is_watched_to_partial_and_its_failed_items_are_run_again(place, b
     assert again["reason"] == "the rule is lenient now"
     page.goto(f"{place.address}#/jobs/{job}")
     page.get_by_text("A newer job of this work tells its truth now").wait_for()
+    # The old job is as it was, and its item tells what became of it.
+    page.get_by_text("23 of 24 items are in.").wait_for()
+    failed = page.get_by_role("row", name=re.compile("wind speed 1048 mph"))
+    failed.get_by_text("Since then: ok in").wait_for()
+    failed.get_by_role("button", name="history").click()
+    told = page.locator(".item-history li")
+    told.nth(1).wait_for()
+    assert ["Failed" in one for one in told.all_inner_texts()] == [True, False]
+    told.nth(1).get_by_role("link").click()
+    page.wait_for_url(re.compile(again["id"]))
+    page.get_by_role("button", name="2 tries").click()
+    page.locator(".item-history").get_by_text("wind speed 1048 mph").wait_for()
 
 
 def test_a_mapping_is_answered_with_selects(place, browse):

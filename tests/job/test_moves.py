@@ -203,7 +203,8 @@ MADE = {
         transitions.retried(of(Status.FAILED, attempt=5), NOW, actor="ann"),
         "failed", "pending",
         {"run_at": NOW, "unit_lock": "u", "outcome": None, "finished_at": None, "stop_cause": None, "stop_at": None,
-         "suspect": False, "strikes": 0, "retry_reason": "@job.retried", "continues": "failed:7", "max_attempts": 6},
+         "suspect": False, "strikes": 0, "retry_reason": "@job.retried", "continues": "failed:7", "max_attempts": 6,
+         "items_ok": None, "items_failed": None, "items_skipped": None},
     ),
 }  # fmt: skip
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +14,7 @@ from starlette.testclient import TestClient
 
 from jobtrail import JobTrail
 from jobtrail.cli import main
+from jobtrail.errors import NotFound
 from jobtrail.job.model import Mode
 from jobtrail.queries.jobs.queries import JobQueries
 from jobtrail.testing import drain
@@ -168,13 +172,73 @@ def test_python_the_api_and_the_command_line_give_the_same_answers(
 
 
 def test_texts_are_the_same(jobs: JobTrail, get: Callable[[str], Any], command: Callable[..., str]) -> None:
-    (first, *_) = jobs.find("status:partial")
+    first = next(job for job in jobs.find("status:partial") if job.rerun_of is None)
     text = jobs.queries.log_text(first.id)
     assert "u:***@h" in text
     assert get(f"/{first.id}/log.txt") == command("log", first.id) == text
     lines = "".join(jobs.queries.items_csv(first.id)).splitlines()
     assert get(f"/{first.id}/items.csv").splitlines() == command("items", first.id, "--csv").splitlines() == lines
     assert len(lines) == 4
+
+
+def test_the_header_the_items_and_the_files_of_a_job_agree_after_its_reruns(
+    jobs: JobTrail, get: Callable[[str], Any], command: Callable[..., str]
+) -> None:
+    """A job with two failed items, a re-run in which both fail again, and one in which one is fixed."""
+    old = next(job for job in jobs.find("status:partial") if job.rerun_of is None)
+    (again,) = [job for job in jobs.find("status:partial") if job.rerun_of == old.id]
+    fixed = again.rerun("failed_items", args=json.dumps({"rows": 3, "bad": 1}))
+    drain(jobs)
+    for job in (old, again, fixed):
+        header = jobs.queries.job(job.id).items.model_dump()
+        (line,) = [one for one in jobs.queries.jobs("task:load").jobs if one.id == job.id]
+        assert line.items.model_dump() == header
+        listed = jobs.queries.items(job.id, limit=1000)
+        assert Counter(one.outcome for one in listed.items) == Counter(header), job
+        assert get(f"/{job.id}/items")["items"] == listed.model_dump(mode="json")["items"]
+        rows = list(csv.DictReader(io.StringIO("".join(jobs.queries.items_csv(job.id)))))
+        assert [(row["key"], row["outcome"]) for row in rows] == [(one.key, one.outcome) for one in listed.items]
+        assert [(one.key, one.outcome) for one in job.items()] == [(one.key, one.outcome) for one in listed.items]
+        assert Counter(job.item_counts()) == Counter(header)
+
+    reasons = [(one.key, one.reason, one.since and (one.since.outcome, one.since.job)) for one in jobs.queries.items(old.id).items]
+    why = "no temperature at postgresql://u:***@h/db"
+    assert reasons == [("0", why, ("failed", fixed.id)), ("1", why, ("ok", fixed.id)), ("2", None, None)]
+    told = command("items", old.id)
+    assert "showing 3 of 3 items: 1 ok, 2 failed" in told
+    assert f"ok in {fixed.id[-8:]}" in told
+    assert f"ok in {fixed.id[-8:]}" in command("show", old.id)
+    rows = list(csv.DictReader(io.StringIO(command("items", old.id, "--csv"))))
+    assert [(row["since_outcome"], row["since_job"]) for row in rows] == [("failed", fixed.id), ("ok", fixed.id), ("", "")]
+    assert "showing 3 of 3 items: 2 ok, 1 failed" in command("items", old.id, "--generation")
+    assert [one["outcome"] for one in get(f"/{fixed.id}/items?generation=true")["items"]] == ["failed", "ok", "ok"]
+    assert fixed.item_counts(generation=True) == {"ok": 2, "failed": 1, "skipped": 0}
+
+
+def test_an_item_shows_all_that_it_was(
+    jobs: JobTrail, get: Callable[[str], Any], command: Callable[..., str]
+) -> None:
+    old = next(job for job in jobs.find("status:partial") if job.rerun_of is None)
+    (again,) = [job for job in jobs.find("status:partial") if job.rerun_of == old.id]
+    again.retry()
+    drain(jobs)
+    fixed = again.rerun("failed_items", args=json.dumps({"rows": 3, "bad": 0}))
+    drain(jobs)
+    found = jobs.queries.item_history(fixed.id, "1")
+    assert [(one.outcome, one.job, one.attempt) for one in found.records] == [
+        ("failed", old.id, 1), ("failed", again.id, 1), ("failed", again.id, 2), ("ok", fixed.id, 1),
+    ]  # fmt: skip
+    assert {one.reason for one in found.records[:3]} == {"no temperature at postgresql://u:***@h/db"}
+    for job in (old, again, fixed):
+        assert get(f"/{job.id}/items/history?key=1") == found.model_dump(mode="json")
+        assert json.loads(command("items", job.id, "--key", "1", "--json")) == found.model_dump(mode="json")
+        assert [one.job_id for one in job.item_history(1)] == [old.id, again.id, again.id, fixed.id]
+    told = command("items", old.id, "--key", "1")
+    assert told.count("no temperature") == 3
+    assert fixed.id[-8:] in told
+    with pytest.raises(NotFound, match="no item '9'"):
+        jobs.queries.item_history(old.id, "9")
+    assert old.item_history(9) == []
 
 
 def test_find_each_and_count_are_the_list(jobs: JobTrail, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,5 +279,5 @@ def test_actions_are_those_of_the_page_and_of_bulk_previews(jobs: JobTrail) -> N
 
 def test_every_query_is_compared() -> None:
     own = {name for name in vars(JobQueries) if not name.startswith("_") and callable(getattr(JobQueries, name))}
-    compared = {"jobs", "job_counts", "job_count", "job", "items", "items_csv", "log", "log_text", "events", "lineage"}
+    compared = {"jobs", "job_counts", "job_count", "job", "items", "items_csv", "item_history", "log", "log_text", "events", "lineage"}
     assert own == compared | {"actions", "bulk_preview", "job_id"}

@@ -185,6 +185,33 @@ def test_an_end_that_cannot_be_stored_keeps_neither_the_others_nor_upkeep(jobs, 
     assert (bad.refresh().status, bad.result()) == ("completed", "x")
 
 
+def test_items_of_an_end_that_is_replayed_twice_are_in_the_history_once(jobs):
+    """A worker dies between the commit and the removal of its file; meanwhile a re-run records an item again."""
+    jobs.task(name="work")(lambda: None)
+    maker, first = maker_of(jobs), jobs.task_named("work").enqueue()
+
+    def end(job, *recorded):
+        (claim,) = maker.claim()
+        items = [Recorded("items", key, place, ItemOutcome(word), why) for place, (key, word, why) in enumerate(recorded)]
+        move = transitions.finished(subject(claim), jobs.store.now(), Status.PARTIAL, counts=(0, len(items), 0))
+        return RunEnd(move, Records(job.id, claim.run_no, claim.ledger, items=items))
+
+    def replayed(one):
+        spool.keep(jobs.store, [one])
+        return end_writer.replay(jobs.store, "me")
+
+    once = end(first, ("a", "failed", "no price"), ("b", "failed", "no date"))
+    assert [replayed(once), replayed(once)] == [1, 0]
+    second = first.refresh().rerun("failed_items")
+    again = end(second, ("a", "failed", "still no price"), ("b", "ok", None))
+    assert [replayed(again), replayed(again), replayed(once)] == [1, 0, 0]
+    assert [one.reason for one in first.items()] == ["no price", "no date"]
+    assert [(one.reason, one.outcome.value) for one in second.items()] == [("still no price", "failed"), (None, "ok")]
+    assert [(one.job_id, one.reason) for one in first.item_history("a")] == [
+        (first.id, "no price"), (second.id, "still no price"),
+    ]  # fmt: skip
+
+
 def test_two_that_replay_a_file_write_each_end_once(jobs, monkeypatch):
     """A second replay, begun while the first one writes, leaves the file to it."""
     jobs.task(name="work")(lambda: None)

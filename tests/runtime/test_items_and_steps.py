@@ -13,7 +13,7 @@ from jobtrail.testing import drain
 
 
 def counts(job):
-    found = job.item_counts()
+    found = job.item_counts(generation=True)
     return found["ok"], found["failed"], found["skipped"]
 
 

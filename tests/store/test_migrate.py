@@ -79,7 +79,8 @@ def _indexes(database: Database) -> dict[str, str]:
     if database.is_sqlite:
         # Items have no rowid, which only the table's own text says.
         query = (
-            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'index' OR name = 'jobtrail_items')"
+            "SELECT name, sql FROM sqlite_master"
+            " WHERE sql IS NOT NULL AND (type = 'index' OR name IN ('jobtrail_items', 'jobtrail_item_history'))"
         )
     else:
         query = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"

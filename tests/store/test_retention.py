@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=400)
 POLICY = Retention.of(Settings())
-JOB_TABLES = (tables.events, tables.logs, tables.progress, tables.job_labels)
+JOB_TABLES = (tables.events, tables.logs, tables.progress, tables.job_labels, tables.item_history)
 
 
 @pytest.fixture(autouse=True)
@@ -337,6 +337,42 @@ def test_c39_a_pass_that_ends_within_a_ledger_leaves_it_to_the_next(
     run_once(store, POLICY, NOW, wait=lambda _: next(rests) >= after)
     assert (ids(store), make.count(tables.items)) == (set(), 35 - 10 * after)
     run_once(store, POLICY, NOW)
+    assert_no_orphans(store)
+
+
+def test_what_items_were_goes_with_the_job_that_recorded_it(store: Store, make: Maker, old: Any) -> None:
+    one = unit()
+    first = old(Status.PARTIAL, unit_of=one, items=["ok", "failed", "failed"])
+    second = old(Status.PARTIAL, unit_of=one, generation=first, items=["ok", "failed", "failed"], days=1)
+    third = old(unit_of=one, generation=first, items=["ok", "ok", "ok"], days=1)
+    assert make.count(tables.item_history) == 6
+    assert run_once(store, POLICY, NOW).total == 1
+    assert ids(store) == {second, third}
+    assert make.count(tables.item_history, tables.item_history.c.job_id == second) == 3
+    assert make.count(tables.items) == 3, "the truth stays"
+    assert_no_orphans(store)
+
+
+def test_much_history_goes_some_rows_at_a_time_and_the_next_pass_goes_on(
+    store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "ROWS", 10)
+    one = unit()
+    first = old(Status.PARTIAL, unit_of=one, items=["failed"] * 35)
+    old(unit_of=one, generation=first, items=["ok"] * 35, days=1)
+    left, write = [35], store.write_beside
+
+    def counted(operation: Any) -> Any:
+        found = write(operation)
+        left.append(make.count(tables.item_history))
+        return found
+
+    monkeypatch.setattr(store, "write_beside", counted)
+    run_once(store, POLICY, NOW, wait=lambda _: left[-1] < 20)
+    assert left[-1] == 15, "the pass was ended"
+    run_once(store, POLICY, NOW, wait=lambda _: False)
+    assert left[-1] == 0
+    assert max(before - after for before, after in pairwise(left)) <= 10
     assert_no_orphans(store)
 
 

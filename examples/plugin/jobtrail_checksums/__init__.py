@@ -70,7 +70,7 @@ def digest(path: Path) -> str:
 def bad(jobs: JobTrail) -> list[dict[str, Any]]:
     """Return the files that the newest verification found missing or changed."""
     newest = jobs.find("task:checksums.verify", limit=1)
-    return [{"file": item.key, "why": item.reason} for job in newest for item in job.items("failed")]
+    return [{"file": item.key, "why": item.reason} for job in newest for item in job.items("failed", generation=True)]
 
 
 @plugin.command("bad")

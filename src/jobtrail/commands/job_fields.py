@@ -142,7 +142,7 @@ class JobFields(ABC):
 
     @property
     def items_ok(self) -> int | None:
-        """Number of items that succeeded in this job; `Job.item_counts` counts the whole generation."""
+        """Number of items that succeeded in this job when it ended; `Job.item_counts` counts those of a running one too."""
         return self._row.items_ok
 
     @property

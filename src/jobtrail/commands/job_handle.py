@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
-from jobtrail.job.items import ItemOutcome
+from jobtrail.job.items import ItemOutcome, item_key
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import FINAL, RemovedJob, Status
 from jobtrail.messages import Message
@@ -122,28 +122,48 @@ class Job(JobFields):
         with self._store.read() as conn:
             return runs.progress_of(conn, [self.id]).get(self.id)
 
-    def items(self, outcome: str | None = None, *, limit: int = 100_000) -> list[items.ItemRow]:
-        """Read the items of the job's generation.
+    def item_history(self, key: Any, *, loop: str = "items") -> list[items.ItemRow]:
+        """Read every outcome that one item of the job's generation has had, oldest first.
+
+        Args:
+            key: Key of the item, as the task function gives it or as `items` shows it.
+            loop: Name of the loop, if the task function has several.
+
+        Returns:
+            Items as `items` returns them; the last one is what the item is now. Empty if there is no such item.
+        """
+        with self._store.read() as conn:
+            return items.history(conn, self._row.ledger, loop, item_key(key))
+
+    def items(
+        self, outcome: str | None = None, *, generation: bool = False, limit: int = 100_000
+    ) -> list[items.ItemRow]:
+        """Read the items of the job as it left them, also those that a re-run has recorded again since.
 
         Args:
             outcome: Return only items with this outcome: "ok", "failed" or "skipped".
+            generation: Return all items of the job's generation as they stand now, whichever job recorded them.
             limit: Greatest number of items.
 
         Returns:
             Items with loop, key, position, outcome, reason, error_type, job_id, run_no, tries and at.
         """
         wanted = ItemOutcome(outcome) if outcome is not None else None
+        own = None if generation else self.id
         with self._store.read() as conn:
-            return items.page(conn, self._row.ledger, outcome=wanted, limit=limit)
+            return items.page(conn, self._row.ledger, outcome=wanted, job_id=own, limit=limit)
 
-    def item_counts(self) -> dict[str, int]:
-        """Count the items of the job's generation.
+    def item_counts(self, *, generation: bool = False) -> dict[str, int]:
+        """Count the items that `items` returns.
+
+        Args:
+            generation: Count all items of the job's generation as they stand now.
 
         Returns:
             Numbers under ``ok``, ``failed`` and ``skipped``.
         """
         with self._store.read() as conn:
-            counts = items.counts(conn, self._row.ledger)
+            counts = items.counts(conn, self._row.ledger, job_id=None if generation else self.id)
         return {"ok": counts.ok, "failed": counts.failed, "skipped": counts.skipped}
 
     def events(self) -> list[events.Event]:

@@ -15,7 +15,7 @@ from . import tables
 from .types import EPOCH, FreeText, Id, Moment, from_micros, storable, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Connection, Table
 
@@ -84,6 +84,23 @@ class Dialect(Protocol):
     ) -> None:
         """Insert rows into any table; ``tail`` is an ON CONFLICT clause, the same text on both databases."""
 
+    def copy_many(
+        self,
+        conn: Connection,
+        source: Table,
+        target: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
+        where: str,
+        beside: Mapping[str, str],
+    ) -> None:
+        """Copy rows of ``source`` into ``target``; rows that are there already stay.
+
+        ``rows`` have ``columns``, ``keys`` among them. They are called ``new``, and the rows that are copied ``old``, in
+        the condition ``where`` and in ``beside``: the values of columns that only ``target`` has.
+        """
+
     def update_many(
         self,
         conn: Connection,
@@ -140,6 +157,21 @@ class Sqlite:
     ) -> None:
         """One prepared statement for all rows."""
         conn.exec_driver_sql(_insert(table.name, tuple(columns), tail), _with_micros(table, columns, rows))
+
+    def copy_many(
+        self,
+        conn: Connection,
+        source: Table,
+        target: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
+        where: str,
+        beside: Mapping[str, str],
+    ) -> None:
+        """One prepared statement for all rows."""
+        given = f"(VALUES ({', '.join('?' * len(columns))}))"
+        conn.exec_driver_sql(_copy(source, target, keys, columns, given, where, beside), _with_micros(source, columns, rows))
 
     def update_many(
         self,
@@ -227,6 +259,20 @@ class Sqlite:
 def _insert(table: str, columns: tuple[str, ...], tail: str) -> str:
     names, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
     return f"INSERT INTO {table} ({names}) VALUES ({marks}) {tail}"  # noqa: S608
+
+
+def _copy(
+    source: Table, target: Table, keys: Sequence[str], columns: Sequence[str], given: str, where: str,
+    beside: Mapping[str, str],
+) -> str:
+    listed = ", ".join(f'"{column.name}"' for column in target.c)
+    read = ", ".join(beside.get(column.name) or f'old."{column.name}"' for column in target.c)
+    new = ", ".join(f'"{column}"' for column in columns)
+    same = " AND ".join(f'old."{key}" = new."{key}"' for key in keys)
+    return (
+        f"INSERT INTO {target.name} ({listed}) WITH new({new}) AS {given} SELECT {read} FROM new "  # noqa: S608
+        f"JOIN {source.name} AS old ON {same} WHERE {where} ON CONFLICT DO NOTHING"
+    )
 
 
 def _with_micros(table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -318,6 +364,23 @@ class Postgresql:
         arrays = ", ".join(f"%s::{_pg_type(table, column)}[]" for column in columns)
         sql = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays}) {tail}"  # noqa: S608
         rows = _with_storable(table, columns, rows)
+        conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def copy_many(
+        self,
+        conn: Connection,
+        source: Table,
+        target: Table,
+        keys: Sequence[str],
+        columns: Sequence[str],
+        rows: Sequence[tuple[Any, ...]],
+        where: str,
+        beside: Mapping[str, str],
+    ) -> None:
+        """All rows in one statement, as arrays."""
+        arrays = ", ".join(f"%s::{_pg_type(source, column)}[]" for column in columns)
+        given = f"(SELECT * FROM unnest({arrays}))"  # noqa: S608
+        sql, rows = _copy(source, target, keys, columns, given, where, beside), _with_storable(source, columns, rows)
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     def update_many(

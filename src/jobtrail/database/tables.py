@@ -165,24 +165,26 @@ units = Table(
     Index("jobtrail_units_generation", "generation"),
 )
 
-items = Table(
-    "jobtrail_items",
-    metadata,
-    Column("generation", Id, nullable=False),
-    Column("loop", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("reason", Sentence),
-    Column("error_type", Text),
-    Column("job_id", Id, nullable=False),
-    Column("run_no", Integer, nullable=False),
-    Column("tries", Integer, nullable=False),
-    Column("at", Moment, nullable=False),
-    PrimaryKeyConstraint("generation", "loop", "key"),
-    Index("jobtrail_items_failed", "generation", "loop", "position", **_where("outcome = 'failed'")),
-    sqlite_with_rowid=False,
-)
+
+_ITEM: dict[str, Any] = {
+    "generation": Id, "loop": Text, "key": Text, "position": Integer, "outcome": Text, "reason": Sentence,
+    "error_type": Text, "job_id": Id, "run_no": Integer, "tries": Integer, "at": Moment,
+}  # fmt: skip
+
+
+def _item_table(name: str, *constraints: Any) -> Table:
+    columns = [Column(one, kind, nullable=one in {"reason", "error_type"}) for one, kind in _ITEM.items()]
+    return Table(name, metadata, *columns, *constraints, sqlite_with_rowid=False)
+
+
+_failed = Index("jobtrail_items_failed", "generation", "loop", "position", **_where("outcome = 'failed'"))
+items = _item_table("jobtrail_items", PrimaryKeyConstraint("generation", "loop", "key"), _failed)
+# What items were before another run or job recorded them again; `last_of_job` is what the job left to another one.
+item_history = _item_table(
+    "jobtrail_item_history", Column("last_of_job", Boolean, nullable=False),
+    PrimaryKeyConstraint("generation", "loop", "key", "job_id", "run_no"),
+    Index("jobtrail_item_history_job", "job_id", "last_of_job", "loop", "position"),
+)  # fmt: skip
 
 steps = Table(
     "jobtrail_steps",
@@ -218,8 +220,7 @@ logs = Table(
     Column("seq", Integer, nullable=False),
     Column("run_no", Integer, nullable=False),
     Column("at", Moment, nullable=False),
-    Column("lines", Integer, nullable=False),
-    Column("bytes", Integer, nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("lines", "bytes")),
     Column("dropped", Integer, nullable=False, server_default="0"),
     Column("text", Text, nullable=False),
     PrimaryKeyConstraint("job_id", "seq"),

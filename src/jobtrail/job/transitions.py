@@ -383,6 +383,7 @@ def retried(job: Subject, now: datetime, *, actor: str, reason: str | None = Non
         "suspect": False,
         "strikes": 0,
         "retry_reason": reason or Message("job.retried").stored,
+        **dict.fromkeys(("items_ok", "items_failed", "items_skipped")),
         "continues": failed_again(job.run_no),
         "max_attempts": None if job.max_attempts is None else max(job.max_attempts, job.attempt + 1),
     }

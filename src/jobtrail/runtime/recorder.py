@@ -80,9 +80,19 @@ class Prior:
     tried_again: frozenset[ItemPlace] = frozenset()
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, ItemOutcome, str, int]], job_id: str, since: int | None) -> Prior:
-        """From (loop, key, outcome, job, run) of a generation; runs after ``since`` try failed items again."""
-        standing, own, again = {}, {}, set()
+    def of(
+        cls,
+        rows: Iterable[tuple[str, str, ItemOutcome, str, int]],
+        job_id: str,
+        since: int | None,
+        left: Iterable[tuple[str, str, ItemOutcome]] = (),
+    ) -> Prior:
+        """From (loop, key, outcome, job, run) of a generation; runs after ``since`` try failed items again.
+
+        ``left`` are the (loop, key, outcome) of items that this job recorded and other jobs have recorded since.
+        """
+        standing, again = {}, set()
+        own = {(loop, key): outcome for loop, key, outcome in left}
         for loop, key, outcome, job, run_no in rows:
             standing[loop, key] = outcome
             if job == job_id:

@@ -1,20 +1,24 @@
-"""Items: the outcome of each thing inside a job, kept by generation, loop and key."""
+"""Items: the outcome of each thing inside a job, kept by generation, loop and key.
+
+`items` has what an item is now. What it was before another job or run recorded it again goes to `item_history` in the
+same transaction, so that a job keeps the outcomes that it had (docs/why/items.md).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_, union_all
 
-from jobtrail.database.tables import items
+from jobtrail.database.tables import item_history, items
 from jobtrail.job.items import Counts, ItemOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select, Table
 
     from jobtrail.database.dialects import Dialect
 
@@ -26,11 +30,20 @@ _UPSERT = (
     "reason = excluded.reason, error_type = excluded.error_type, job_id = excluded.job_id, run_no = excluded.run_no, "
     f"tries = {items.name}.tries + 1, at = excluded.at"
 )
+_KEYS = ("generation", "loop", "key")
+_NEW = (*_KEYS, "outcome", "reason", "job_id", "run_no")
+# What a job had stays. Within a job, each failure stays, and what came out otherwise.
+_REPLACED = (
+    "old.job_id <> new.job_id OR (old.run_no <> new.run_no AND (old.outcome = 'failed' "
+    "OR old.outcome <> new.outcome OR coalesce(old.reason, '') <> coalesce(new.reason, '')))"
+)
+_BESIDE = {"last_of_job": "old.job_id <> new.job_id"}
+MOST_RECORDS = 1000  # of one item
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item as it was last recorded."""
+    """One item as a run recorded it."""
 
     loop: str
     key: str
@@ -74,8 +87,21 @@ def record(
         )
         for _, one in sorted(newest.items())
     ]  # fmt: skip
-    if rows:
-        dialect.insert_many(conn, items, COLUMNS, rows, _UPSERT)
+    if not rows:
+        return
+    if ledger != job_id or run_no > 1:  # nothing stands before the first run of a generation
+        _keep(conn, dialect, rows, taken_back=run_no > 1)
+    dialect.insert_many(conn, items, COLUMNS, rows, _UPSERT)
+
+
+def _keep(conn: Connection, dialect: Dialect, rows: Sequence[tuple[Any, ...]], *, taken_back: bool) -> None:
+    """Keep what these rows are about to replace; ``taken_back`` where their job may have left items to others before."""
+    new = [tuple(row[COLUMNS.index(name)] for name in _NEW) for row in rows]
+    dialect.copy_many(conn, items, item_history, _KEYS, _NEW, new, _REPLACED, _BESIDE)
+    job_id = rows[0][COLUMNS.index("job_id")]
+    if taken_back and left_any(conn, rows[0][0], job_id):
+        last = [(*row[:3], job_id, False) for row in rows]
+        dialect.update_many(conn, item_history, (*_KEYS, "job_id"), ("last_of_job",), last)
 
 
 def of_ledger(conn: Connection, ledger: str) -> list[tuple[str, str, ItemOutcome, str, int]]:
@@ -86,12 +112,27 @@ def of_ledger(conn: Connection, ledger: str) -> list[tuple[str, str, ItemOutcome
     return [(loop, key, known[outcome], job_id, run_no) for loop, key, outcome, job_id, run_no in found]
 
 
+def left_any(conn: Connection, ledger: str, job_id: str) -> bool:
+    """Whether other jobs have recorded items of this job again."""
+    return conn.execute(_left(ledger, job_id).limit(1)).first() is not None
+
+
+def left_to_others(conn: Connection, ledger: str, job_id: str) -> list[tuple[str, str, ItemOutcome]]:
+    """(loop, key, outcome) of the items that this job recorded and other jobs have recorded since."""
+    query = _left(ledger, job_id).with_only_columns(_history.loop, _history.key, _history.outcome)
+    return [(loop, key, ItemOutcome(outcome)) for loop, key, outcome in conn.execute(query)]
+
+
 def counts(conn: Connection, ledger: str, *, job_id: str | None = None) -> Counts:
-    """How the items of a telling stand; with ``job_id`` only those that this job recorded last."""
+    """How the items of a telling stand; with ``job_id`` how this job left those that it recorded."""
     query = select(items.c.outcome, func.count()).where(items.c.generation == ledger).group_by(items.c.outcome)
     if job_id is not None:
         query = query.where(items.c.job_id == job_id)
-    found = {outcome: number for outcome, number in conn.execute(query)}  # noqa: C416 - rows are not pairs to mypy
+    found: dict[str, int] = {outcome: number for outcome, number in conn.execute(query)}  # noqa: C416 - rows are not pairs to mypy
+    if job_id is not None:
+        left = _left(ledger, job_id).with_only_columns(_history.outcome, func.count()).group_by(_history.outcome)
+        for outcome, number in conn.execute(left):
+            found[outcome] = found.get(outcome, 0) + number
     return Counts(found.get("ok", 0), found.get("failed", 0), found.get("skipped", 0))
 
 
@@ -104,20 +145,75 @@ def page(
     after: tuple[str, int, str] | None = None,
     limit: int = 1000,
 ) -> list[ItemRow]:
-    """Items in the order of the input (loop, position, key); ``after`` is the last one of the page before."""
-    query = select(items).where(items.c.generation == ledger)
+    """Items in the order of the input (loop, position, key).
+
+    Args:
+        conn: an open connection.
+        ledger: the telling.
+        outcome: only items of this outcome.
+        job_id: only items that this job recorded, as it left them; otherwise all, as they stand now.
+        after: the last one of the page before.
+        limit: greatest number of items.
+    """
+    query = _columns(items).where(items.c.generation == ledger)
+    if job_id is None:
+        return _rows(conn, _narrowed(query, items, outcome, after, limit))
+    own = _narrowed(query.where(items.c.job_id == job_id), items, outcome, after, limit).subquery()
+    left = _narrowed(_left(ledger, job_id), item_history, outcome, after, limit).subquery()
+    both = union_all(select(own), select(left)).subquery()
+    return _rows(conn, select(both).order_by(both.c.loop, both.c.position, both.c.key).limit(limit))
+
+
+def history(conn: Connection, ledger: str, loop: str, key: str) -> list[ItemRow]:
+    """All that is kept of one item, oldest first; the last one is what it is now. At most `MOST_RECORDS`, the newest."""
+    mine = [
+        _columns(table).where(table.c.generation == ledger, table.c.loop == loop, table.c.key == key)
+        for table in (items, item_history)
+    ]
+    both = union_all(*mine).subquery()
+    newest = select(both).order_by(both.c.tries.desc(), both.c.at.desc()).limit(MOST_RECORDS)
+    return _rows(conn, newest)[::-1]
+
+
+def standing(conn: Connection, ledger: str, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ItemRow]:
+    """What items, named by loop and key, are now."""
+    wanted = sorted(set(places))
+    if not wanted:
+        return {}
+    query = _columns(items).where(items.c.generation == ledger, tuple_(items.c.loop, items.c.key).in_(wanted))
+    return {(row.loop, row.key): row for row in _rows(conn, query)}
+
+
+_history = item_history.c
+
+
+def _left(ledger: str, job_id: str) -> Select[Any]:
+    """What a job left of the items that other jobs have recorded since."""
+    return _columns(item_history).where(
+        _history.job_id == job_id, _history.last_of_job.is_(True), _history.generation == ledger
+    )
+
+
+def _columns(table: Table) -> Select[Any]:
+    return select(*(table.c[name] for name in COLUMNS))
+
+
+def _narrowed(
+    query: Select[Any], table: Table, outcome: ItemOutcome | None, after: tuple[str, int, str] | None, limit: int
+) -> Select[Any]:
     if outcome is not None:
-        query = query.where(items.c.outcome == outcome.value)
-    if job_id is not None:
-        query = query.where(items.c.job_id == job_id)
+        query = query.where(table.c.outcome == outcome.value)
     if after is not None:
         loop, position, key = after
         query = query.where(
-            (items.c.loop > loop)
-            | ((items.c.loop == loop) & (items.c.position > position))
-            | ((items.c.loop == loop) & (items.c.position == position) & (items.c.key > key))
+            (table.c.loop > loop)
+            | ((table.c.loop == loop) & (table.c.position > position))
+            | ((table.c.loop == loop) & (table.c.position == position) & (table.c.key > key))
         )
-    found = conn.execute(query.order_by(items.c.loop, items.c.position, items.c.key).limit(limit))
+    return query.order_by(table.c.loop, table.c.position, table.c.key).limit(limit)
+
+
+def _rows(conn: Connection, query: Select[Any]) -> list[ItemRow]:
     return [
         ItemRow(
             row.loop,
@@ -131,5 +227,5 @@ def page(
             row.tries,
             row.at,
         )
-        for row in found
+        for row in conn.execute(query)
     ]

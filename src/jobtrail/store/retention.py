@@ -5,7 +5,7 @@ the time; on PostgreSQL they do not wait at all, for it has a connection of its 
 
 Removed are ended jobs of a status's age with all that was written about them. Never removed are active jobs,
 what an active job refers to, units, and the ledger of a unit that is not complete (or a later re-run would not
-know what is done). What was removed is counted in `job_totals` in the same transaction, a job that was retried
+know what is done). What items were before goes with the job that recorded it. What was removed is counted in `job_totals` in the same transaction, a job that was retried
 once for each of its ends. A reference to a removed job is no error: it is shown as pruned.
 """
 
@@ -25,6 +25,7 @@ from jobtrail.database.tables import (
     group_members,
     groups,
     idempotency_keys,
+    item_history,
     items,
     job_labels,
     job_totals,
@@ -163,6 +164,8 @@ def run_once(
     if _prune_jobs(store, edges, chunk, pause, pruned):
         return pruned
     if edges and _prune_superseded(store, max(edges.values()), chunk, pause, pruned):
+        return pruned
+    if edges and _prune_history(store, max(edges.values()), chunk, pause):
         return pruned
     if edges:
         _prune_groups(store, max(edges.values()), chunk, pause)
@@ -348,7 +351,7 @@ def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[
         after: str | None = FIRST_ID
         while after is not None:
             with store.read() as conn:
-                found = _generations(conn, table, after, smallest_id(edge), chunk)
+                found = _distinct(conn, table.c.generation, after, smallest_id(edge), chunk)
                 alone = set(found) - _with_a_job(conn, found) if found else set()
             after = found[-1] if found else None
             if _empty(store, alone, pause, pruned) or (after is not None and pause()):
@@ -356,19 +359,37 @@ def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[
     return False
 
 
-def _generations(conn: Connection, table: Any, after: str, before: str, limit: int) -> list[str]:
-    """The next tellings in a table, each found by one look into its key."""
-    first = select(table.c.generation).where(table.c.generation > after, table.c.generation < before)
-    first = first.order_by(table.c.generation).limit(1)
-    walk = select(first.scalar_subquery().label("generation"), literal(1).label("place")).cte("walk", recursive=True)
-    following = select(table.c.generation).where(table.c.generation > walk.c.generation, table.c.generation < before)
-    following = following.order_by(table.c.generation).limit(1)
+def _prune_history(store: Store, edge: datetime, chunk: int, pause: Callable[[], bool]) -> bool:
+    """What items were in jobs that are gone, some rows at a time; True ends the pass."""
+    after: str | None = FIRST_ID
+    while after is not None:
+        with store.read() as conn:
+            found = _distinct(conn, item_history.c.job_id, after, smallest_id(edge), chunk)
+            there = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(found))).scalars()) if found else set()
+        after, gone = found[-1] if found else None, [job for job in found if job not in there]
+        while gone and store.write_beside(partial(_remove_history, of=gone)) == ROWS:
+            if pause():
+                return True
+        if after is not None and pause():
+            return True
+    return False
+
+
+def _remove_history(conn: Connection, of: Sequence[str]) -> int:
+    key = item_history.primary_key.columns
+    some = select(*key).where(item_history.c.job_id.in_(of)).limit(ROWS)
+    return conn.execute(delete(item_history).where(tuple_(*key).in_(some))).rowcount
+
+
+def _distinct(conn: Connection, column: Any, after: str, before: str, limit: int) -> list[str]:
+    """The next values of an id column, each found by one look into an index that begins with it."""
+    first = select(column).where(column > after, column < before).order_by(column).limit(1)
+    walk = select(first.scalar_subquery().label("value"), literal(1).label("place")).cte("walk", recursive=True)
+    following = select(column).where(column > walk.c.value, column < before).order_by(column).limit(1)
     walk = walk.union_all(
-        select(following.scalar_subquery(), walk.c.place + 1).where(
-            walk.c.generation.is_not(None), walk.c.place < limit
-        )
+        select(following.scalar_subquery(), walk.c.place + 1).where(walk.c.value.is_not(None), walk.c.place < limit)
     )
-    query = select(walk.c.generation).where(walk.c.generation.is_not(None)).order_by(walk.c.place)
+    query = select(walk.c.value).where(walk.c.value.is_not(None)).order_by(walk.c.place)
     return list(conn.execute(query).scalars())
 
 

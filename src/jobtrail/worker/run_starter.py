@@ -162,13 +162,14 @@ class RunStarter:
         claim = run.claim
         with self._store.read() as conn:
             rows = items.of_ledger(conn, claim.ledger)
+            left = items.left_to_others(conn, claim.ledger, claim.id)
             kept_log = runs.log_sizes(conn, claim.id)
         run.recorder = Recorder(
             claim,
             self._flusher,
             log_limit=self._settings.log_limit,
             kept_log=kept_log,
-            prior=Prior.of(rows, claim.id, failed_since(claim.continues)),
+            prior=Prior.of(rows, claim.id, failed_since(claim.continues), left),
         )
 
     def _chain(self, run: Run) -> CallNext:

@@ -252,6 +252,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{job_id}/items/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All outcomes that one of its items has had */
+        get: operations["itemHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/items.csv": {
         parameters: {
             query?: never;
@@ -1986,6 +2003,18 @@ export interface components {
             skipped: number | null;
         };
         /**
+         * ItemHistory
+         * @description Every outcome that one item of a generation has had, oldest first; the last one is what it is now.
+         */
+        ItemHistory: {
+            /** Key */
+            key: string;
+            /** Loop */
+            loop: string;
+            /** Records */
+            records: components["schemas"]["ItemRecord"][];
+        };
+        /**
          * ItemPage
          * @description Items in the order of the input; ``next`` is the ``after`` of the following page.
          */
@@ -1994,6 +2023,59 @@ export interface components {
             items: components["schemas"]["JobItem"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * ItemRecord
+         * @description An outcome that an item has, or had before it was recorded again.
+         */
+        ItemRecord: {
+            /**
+             * Outcome
+             * @description ok, failed or skipped
+             */
+            outcome: string;
+            /** Reason */
+            reason: string | null;
+            /** Error Type */
+            error_type: string | null;
+            /**
+             * Job
+             * @description The job that recorded it.
+             */
+            job: string;
+            /** Run No */
+            run_no: number;
+            /**
+             * Attempt
+             * @description The attempt of the job; null where its trail does not tell it.
+             */
+            attempt: number | null;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
+         * ItemSince
+         * @description What became of an item in a later job.
+         */
+        ItemSince: {
+            /**
+             * Outcome
+             * @description ok, failed or skipped
+             */
+            outcome: string;
+            /**
+             * Job
+             * @description The job that recorded it.
+             */
+            job: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
         };
         /**
          * JobCounts
@@ -2235,7 +2317,7 @@ export interface components {
         };
         /**
          * JobItem
-         * @description One thing inside a job, as it was last recorded.
+         * @description One thing inside a job, as the job left it.
          */
         JobItem: {
             /** Key */
@@ -2265,6 +2347,8 @@ export interface components {
              * Format: date-time
              */
             at: string;
+            /** @description What it is now, where a later job has recorded it again. */
+            since?: components["schemas"]["ItemSince"] | null;
         };
         /**
          * JobLine
@@ -4551,8 +4635,8 @@ export interface operations {
                 /** @description The next of the page before. */
                 after?: string | null;
                 limit?: number;
-                /** @description Only those that this job has recorded itself. */
-                own?: boolean;
+                /** @description All items of its generation as they stand now, whichever job recorded them. */
+                generation?: boolean;
             };
             header?: never;
             path: {
@@ -4580,10 +4664,46 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    itemHistory: {
+        parameters: {
+            query: {
+                /** @description The item's key. */
+                key: string;
+                /** @description The name of its loop. */
+                loop?: string;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemHistory"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     itemsAsCsv: {
         parameters: {
             query?: {
                 outcome?: ("ok" | "failed" | "skipped") | null;
+                /** @description All items of its generation as they stand now, whichever job recorded them. */
+                generation?: boolean;
             };
             header?: never;
             path: {

@@ -12,6 +12,7 @@ export type Attempt = Shapes["Attempt"];
 export type Following = Shapes["FollowingJob"];
 export type Item = Shapes["JobItem"];
 export type ItemPage = Shapes["ItemPage"];
+export type ItemHistory = Shapes["ItemHistory"];
 export type Log = Shapes["Log"];
 export type LogRecord = Shapes["Log"]["records"][number];
 export type Me = Shapes["Me"];

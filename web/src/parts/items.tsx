@@ -1,10 +1,12 @@
 /* The items of a job, failed first, with their reasons; a file of them; those that are shown are an address. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { address, get } from "../api/client";
-import type { ItemPage, JobWhole } from "../api/types";
+import { useLook } from "../api/queries";
+import type { Item, ItemHistory, ItemPage, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
+import { tail } from "../lib/format";
 import { isFinal } from "../lib/words";
 import { Bar, Button, Card, Icon, Waiting } from "./basic";
 import { itemParts } from "./jobcells";
@@ -22,7 +24,9 @@ export function Items({ job }: { job: JobWhole }) {
   const shown: Shown =
     OUTCOMES.find((one) => one === asked) ?? (numbers.failed > 0 || numbers.ok === 0 ? "failed" : "ok");
   if (all === 0) return null;
-  const rest = job.progress?.total && !isFinal(job.status) ? job.progress.total - all : 0;
+  // A re-run counts its own items; what earlier jobs have done is in the total of its progress too.
+  const alone = job.generation === job.id;
+  const rest = alone && job.progress?.total && !isFinal(job.status) ? job.progress.total - all : 0;
   return (
     <Card
       title={t("items.title")}
@@ -79,7 +83,7 @@ export function Items({ job }: { job: JobWhole }) {
 const PAGE = 20;
 
 function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: number }) {
-  const { t, moment } = useSpeech();
+  const { t } = useSpeech();
   const [size, setSize] = useState(PAGE);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items begin short again
   useEffect(() => setSize(PAGE), [shown]);
@@ -116,22 +120,7 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
         </thead>
         <tbody>
           {rows.map((item) => (
-            <tr key={`${item.loop}${item.key}`}>
-              <td className="mono">{item.key}</td>
-              <td>
-                {item.reason ? (
-                  <b className={shown === "failed" ? "" : "plain"}>{item.reason}</b>
-                ) : (
-                  <span className="dim">–</span>
-                )}
-                {item.error_type && <span className="dim"> {item.error_type}</span>}
-                {item.loop && item.loop !== "items" && <span className="dim"> · {item.loop}</span>}
-              </td>
-              <td className="num nowrap dim" data-th={t("items.when")}>
-                {moment(item.at)}
-                {item.tries > 1 ? `, ${t("items.tries", { n: item.tries })}` : ""}
-              </td>
-            </tr>
+            <Row key={`${item.loop}${item.key}`} job={job} item={item} />
           ))}
         </tbody>
       </table>
@@ -142,5 +131,81 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
         </div>
       )}
     </>
+  );
+}
+
+function Row({ job, item }: { job: JobWhole; item: Item }) {
+  const { t, tWord, moment } = useSpeech();
+  const [open, setOpen] = useState(false);
+  const told = item.tries > 1 || item.since !== null;
+  return (
+    <>
+      <tr>
+        <td className="mono">{item.key}</td>
+        <td>
+          {item.reason ? (
+            <b className={item.outcome === "failed" ? "" : "plain"}>{item.reason}</b>
+          ) : (
+            <span className="dim">–</span>
+          )}
+          {item.error_type && <span className="dim"> {item.error_type}</span>}
+          {item.loop && item.loop !== "items" && <span className="dim"> · {item.loop}</span>}
+          {item.since && (
+            <div className="item-since">
+              {t("items.then", { outcome: tWord("items", item.since.outcome).toLowerCase() })}{" "}
+              <Link to="/jobs/$id" params={{ id: item.since.job }}>
+                …{tail(item.since.job)}
+              </Link>
+            </div>
+          )}
+        </td>
+        <td className="num nowrap dim" data-th={t("items.when")}>
+          {moment(item.at)}
+          {told && (
+            <>
+              {" "}
+              <button type="button" className="link small" aria-expanded={open} onClick={() => setOpen(!open)}>
+                {item.tries > 1 ? t("items.tries", { n: item.tries }) : t("items.history")}
+              </button>
+            </>
+          )}
+        </td>
+      </tr>
+      {open && (
+        <tr className="item-history">
+          <td colSpan={3}>
+            <History job={job} item={item} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+/** All that one item was: each outcome with its job, attempt, reason and time; the oldest first. */
+function History({ job, item }: { job: JobWhole; item: Item }) {
+  const { t, tWord, moment } = useSpeech();
+  const query = useLook<ItemHistory>(`jobs/${job.id}/items/history`, { key: item.key, loop: item.loop });
+  if (query.error) return <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />;
+  if (!query.data) return <Waiting />;
+  return (
+    <ol aria-label={t("items.history.of", { key: item.key })}>
+      {query.data.records.map((one) => (
+        <li key={`${one.job}${one.run_no}`}>
+          <span className="dim nowrap">{moment(one.at)}</span>
+          <span className={one.outcome === "failed" ? "partial fg" : ""}>{tWord("items", one.outcome)}</span>
+          <span className="nowrap">
+            <Link to="/jobs/$id" params={{ id: one.job }}>
+              …{tail(one.job)}
+            </Link>
+            {one.attempt !== null && <span className="dim">, {t("items.attempt", { n: one.attempt })}</span>}
+          </span>
+          <span className="why">
+            {one.reason}
+            {one.error_type && <span className="dim"> {one.error_type}</span>}
+          </span>
+        </li>
+      ))}
+    </ol>
   );
 }

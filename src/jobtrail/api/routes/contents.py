@@ -9,17 +9,20 @@ from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
 from jobtrail.api.auth.guard import also, needs, routes
-from jobtrail.queries.jobs.items import ItemPage
+from jobtrail.queries.jobs.items import LOOP, ItemHistory, ItemPage
 from jobtrail.queries.jobs.lineage import Lineage
 from jobtrail.queries.jobs.logs import Log
 from jobtrail.queries.jobs.trail import EventPage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from jobtrail.api.context import ApiContext
 
 Outcome = Literal["ok", "failed", "skipped"]
+AllOfGeneration = Annotated[
+    bool, Query(description="All items of its generation as they stand now, whichever job recorded them.")
+]
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
@@ -47,9 +50,22 @@ def _items(router: APIRouter, context: ApiContext) -> None:
         outcome: Annotated[Outcome | None, Query(description="Those of one outcome only.")] = None,
         after: Annotated[str | None, Query(max_length=2000, description="The next of the page before.", examples=["WyJpdGVtcyIsIDAsICIyMDEzLTAyIl0="])] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-        own: Annotated[bool, Query(description="Only those that this job has recorded itself.")] = False,
+        generation: AllOfGeneration = False,
     ) -> ItemPage:
-        return await context.call(queries.items, job_id, outcome=outcome, after=after, limit=limit, own=own)
+        part = {"outcome": outcome, "after": after, "limit": limit}
+        return await context.call(queries.items, job_id, generation=generation, **part)
+
+    @router.get(
+        "/jobs/{job_id}/items/history", operation_id="itemHistory", responses=also(404),
+        summary="All outcomes that one of its items has had",
+    )  # fmt: skip
+    @needs("viewer")
+    async def item_history(
+        job_id: str,
+        key: Annotated[str, Query(max_length=2000, description="The item's key.", examples=["2013-02-08 03:00"])],
+        loop: Annotated[str, Query(max_length=500, description="The name of its loop.")] = LOOP,
+    ) -> ItemHistory:
+        return await context.call(queries.item_history, job_id, key, loop=loop)
 
     @router.get(
         "/jobs/{job_id}/items.csv",
@@ -59,14 +75,13 @@ def _items(router: APIRouter, context: ApiContext) -> None:
         responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **also(404)},
     )
     @needs("viewer")
-    async def items_csv(job_id: str, outcome: Outcome | None = None) -> Response:
+    async def items_csv(job_id: str, outcome: Outcome | None = None, generation: AllOfGeneration = False) -> Response:
         found = await context.call(queries.job_id, job_id)
-        pieces = _pieces(context, found, outcome)
+        pieces = _pieces(context, queries.items_csv(found, outcome, generation=generation))
         return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=_as_file(found, "items.csv"))
 
 
-async def _pieces(context: ApiContext, job_id: str, outcome: str | None) -> AsyncIterator[str]:
-    pieces = context.queries.items_csv(job_id, outcome)
+async def _pieces(context: ApiContext, pieces: Iterator[str]) -> AsyncIterator[str]:
     while (piece := await context.call(next, pieces, None)) is not None:
         yield piece
 

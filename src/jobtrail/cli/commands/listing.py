@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jobtrail import JobTrail
+    from jobtrail.cli.rendering.tables import PlainTable
     from jobtrail.overrides import Overridden
-    from jobtrail.queries.jobs.items import ItemPage, JobItem
+    from jobtrail.queries.jobs.items import ItemHistory, ItemPage, JobItem
     from jobtrail.queries.jobs.job_list import JobPage
     from jobtrail.queries.jobs.logs import Log
 
 FOLLOW_POLL = 0.3  # seconds
 ITEMS_SHOWN = 200
+OUTCOME_COLOURS = {"ok": "green", "failed": "red", "skipped": "dim"}
 LOG_RECORDS = 20_000  # records that are read at once
 ALL = 1 << 31
 
@@ -96,60 +98,93 @@ def list_items(
     session: Session,
     job_id: JobId,
     failed: Annotated[bool, typer.Option("--failed", help="help.items-failed")] = False,
+    generation: Annotated[bool, typer.Option("--generation", help="help.items-generation")] = False,
+    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="help.items-key")] = None,
+    loop: Annotated[str, typer.Option("--loop", metavar="NAME", help="help.items-loop")] = "items",
     as_csv: Annotated[bool, typer.Option("--csv", help="help.items-csv")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")] = None,
 ) -> None:
-    """List the outcome of each item of a job."""
+    """List the outcome of each item of a job, or all that one item has had."""
     from jobtrail.errors import UsageError
 
     if as_csv and session.as_json:
         raise UsageError(Message("cli.csv-or-json"))
     jobs = session.open()
-    found, outcome = jobs.queries.job_id(job_id), "failed" if failed else None
-    if as_csv:
-        _write_csv(jobs, found, outcome, limit)
+    found = jobs.queries.job_id(job_id)
+    part: dict[str, Any] = {"outcome": "failed" if failed else None, "generation": generation}
+    if key is not None:
+        _show_history(session, jobs.queries.item_history(found, key, loop=loop))
+    elif as_csv:
+        _write_csv(jobs, found, limit=limit, **part)
     elif session.as_json:
-        session.json(jobs.queries.items(found, outcome=outcome, limit=limit or ALL))
+        session.json(jobs.queries.items(found, limit=limit or ALL, **part))
     else:
-        _print_items(session, jobs, found, jobs.queries.items(found, outcome=outcome, limit=limit or ITEMS_SHOWN))
+        page = jobs.queries.items(found, limit=limit or ITEMS_SHOWN, **part)
+        _print_items(session, jobs, found, page, generation=generation)
 
 
-def _write_csv(jobs: JobTrail, job_id: str, outcome: str | None, limit: int | None) -> None:
-    pieces = jobs.queries.items_csv(job_id, outcome, limit=limit)
+def _write_csv(jobs: JobTrail, job_id: str, **part: Any) -> None:
+    pieces = jobs.queries.items_csv(job_id, **part)
     # One write: Typer turns an error of a pipe that is closed between two writes into exit code 1.
     sys.stdout.write("".join(pieces).replace("\r\n", "\n"))
 
 
-def _print_items(session: Session, jobs: JobTrail, job_id: str, page: ItemPage) -> None:
-    from jobtrail.cli.rendering.tables import plain_table
+def _print_items(session: Session, jobs: JobTrail, job_id: str, page: ItemPage, *, generation: bool) -> None:
     from jobtrail.cli.rendering.views import counted, named
 
     job = jobs.queries.job(job_id)
     session.say((named(job), "bold"))
     if page.items:
-        table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
-        for one in page.items:
-            table.add_row(*item_cells(one))
-        table.show(session.console)
-    counts = {name: number or 0 for name, number in job.items}
+        item_table(page.items).show(session.console)
+    counts = jobs.get(job_id).item_counts(generation=True) if generation else dict(job.items)
     words = ", ".join(counted(number, name) for name, number in counts.items() if number) or tr("cli.no-items")
-    session.say((tr("cli.showing-items", shown=len(page.items), total=sum(counts.values()), words=words), "dim"))
+    total = sum(number or 0 for number in counts.values())
+    session.say((tr("cli.showing-items", shown=len(page.items), total=total, words=words), "dim"))
 
 
-def item_cells(item: JobItem) -> tuple[Any, ...]:
-    """The cells of an item: key, outcome, tries, reason."""
+def _show_history(session: Session, item: ItemHistory) -> None:
     from rich.text import Text
 
-    from jobtrail.cli.rendering.text import clean, short
+    from jobtrail.cli.rendering.tables import plain_table
+    from jobtrail.cli.rendering.text import clean, short, tail
 
-    colour = {"ok": "green", "failed": "red", "skipped": "dim"}[item.outcome]
-    key = clean(f"{item.loop}: {item.key}" if item.loop not in {"", "items"} else item.key)
-    return (
-        Text(key),
-        Text(tr("names.state", name=item.outcome), colour),
-        Text(str(item.tries)),
-        Text(short(item.reason, 200)),
-    )
+    if session.as_json:
+        session.json(item)
+        return
+    session.say((clean(item.key), "bold"))
+    table = plain_table("time", "outcome", "job", "try", "reason", right=("try",), rest="reason")
+    for one in item.records:
+        why = ": ".join(part for part in (one.error_type, one.reason) if part)
+        table.add_row(
+            Text(f"{one.at:%Y-%m-%d %H:%M:%S}", "dim"),
+            Text(tr("names.state", name=one.outcome), OUTCOME_COLOURS[one.outcome]),
+            Text(tail(one.job)),
+            Text("" if one.attempt is None else str(one.attempt)),
+            Text(short(why, 200)),
+        )
+    table.show(session.console)
+
+
+def item_table(items: Sequence[JobItem]) -> PlainTable:
+    """A table with a line for each item; where a later job has recorded one again, it says what the item is now."""
+    from rich.text import Text
+
+    from jobtrail.cli.rendering.tables import plain_table
+    from jobtrail.cli.rendering.text import clean, short, tail
+
+    since = ["since"] if any(one.since for one in items) else []
+    table = plain_table("key", "outcome", "tries", *since, "reason", right=("tries",), rest="reason")
+    for one in items:
+        key = f"{one.loop}: {one.key}" if one.loop not in {"", "items"} else one.key
+        now = one.since and tr("cli.since", outcome=tr("names.state", name=one.since.outcome), job=tail(one.since.job))
+        table.add_row(
+            Text(clean(key)),
+            Text(tr("names.state", name=one.outcome), OUTCOME_COLOURS[one.outcome]),
+            Text(str(one.tries)),
+            *([Text(now or "", OUTCOME_COLOURS[one.since.outcome] if one.since else "")] if since else []),
+            Text(short(one.reason, 200)),
+        )
+    return table
 
 
 # -- log ---------------------------------------------------------------------------------------------

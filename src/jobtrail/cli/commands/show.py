@@ -11,7 +11,7 @@ from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
 from jobtrail.messages import tr
 
-from .listing import JobId, item_cells
+from .listing import OUTCOME_COLOURS, JobId, item_table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -246,7 +246,6 @@ def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, 
 
 
 def _print_items(session: Session, job: JobDetail, failed: list[JobItem]) -> None:
-    from jobtrail.cli.rendering.tables import plain_table
     from jobtrail.cli.rendering.text import tail
     from jobtrail.cli.rendering.views import counted
 
@@ -254,14 +253,10 @@ def _print_items(session: Session, job: JobDetail, failed: list[JobItem]) -> Non
     if not any(counts.values()):
         return
     _heading(session, "items")
-    colours = {"ok": "green", "failed": "red", "skipped": "dim"}
-    session.say(*((f"{counted(number, name)}   ", colours[name]) for name, number in counts.items() if number))
+    session.say(*((f"{counted(number, name)}   ", OUTCOME_COLOURS[name]) for name, number in counts.items() if number))
     if not failed:
         return
-    table = plain_table("key", "outcome", "tries", "reason", right=("tries",), rest="reason")
-    for item in failed:
-        table.add_row(*item_cells(item))
-    table.show(session.console)
+    item_table(failed).show(session.console)
     rest = counts["failed"] - len(failed)
     if rest > 0:
         session.say((f"{tr('cli.and-more', count=rest)}: jobtrail items {tail(job.id)} --failed", "dim"))

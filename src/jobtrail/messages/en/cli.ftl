@@ -25,6 +25,7 @@ showing = showing { $shown-grouped } of { $total }
 showing-and-more = { $showing }; go on with --before { $job }
 times-in-utc = times in UTC
 no-items = no items
+since = { $outcome } in { $job }
 showing-items = showing { $shown-grouped } of { $total-grouped } items: { $words }
 lines-dropped = { $count-grouped } lines dropped
 no-tasks = no tasks are registered

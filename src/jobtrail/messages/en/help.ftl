@@ -1,7 +1,7 @@
 # The help of the command line: `command = …`, `command-option = …`, and options that several commands share.
 jobtrail = Run, track and recover background jobs: read jobs, change them, run workers, maintain the database.
 list = List jobs, newest first.
-items = List the outcome of each item of a job.
+items = List the outcome of each item of a job, or all that one item has had.
 log = Print the log of a job.
 tasks = List the tasks of the application.
 plugins = List the plug-ins, their parts, and those that were left out.
@@ -63,6 +63,9 @@ free-port = The port; 0 takes a free one.
 list-filter = For example: status:failed task:sync source:weather/* after:2d "free text".
 list-before = Only jobs older than this one.
 items-failed = Only failed items.
+items-generation = All items of the generation as they stand now, whichever job recorded them.
+items-key = Show every outcome that this item has had.
+items-loop = The loop of the item, if the task has several.
 items-csv = Print CSV that is safe for a spreadsheet.
 items-limit = The number of items (default: all with --csv or --json, else 200).
 log-follow = Continue until the job has ended.

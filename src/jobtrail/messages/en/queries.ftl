@@ -2,6 +2,7 @@ too-many-columns = that makes { $count-grouped } columns, more than { $most }; t
 periods-reversed = the last period, { $last }, ends before the first, { $first }, begins
 no-units = no task '{ $task }' is known, and no units of it are recorded; there are: { $known }
 bad-items-cursor = after must be the next of the page before
+no-item = job { $job } and its generation have no item { $key } in the loop '{ $loop }'
 bad-audit-cursor = a page of the audit begins at the 'next' of another page; '{ $before }' is not one
 no-error-group = no job has the error { $fingerprint }
 rule-out-of-range = the rule '{ $rule }' names a time outside the years 1 to 9999

@@ -37,6 +37,7 @@ showing = показано { $shown-grouped } из { $total }
 showing-and-more = { $showing }; дальше с --before { $job }
 times-in-utc = время UTC
 no-items = элементов нет
+since = { $outcome } в { $job }
 showing-items = показано элементов: { $shown-grouped } из { $total-grouped }; { $words }
 lines-dropped = здесь опущено строк: { $count-grouped }
 no-tasks = задач нет

@@ -247,6 +247,7 @@ field =
         [outcome] исход
         [tries] попыток
         [reason] причина
+        [since] потом
         [kind] вид
         [queue] очередь
         [attempts] попыток

@@ -2,6 +2,7 @@ too-many-columns = получается { $count-grouped } столбцов, б�
 periods-reversed = последний период, { $last }, заканчивается раньше, чем начинается первый, { $first }
 no-units = задача '{ $task }' неизвестна, работ её нет; есть: { $known }
 bad-items-cursor = after должно быть next предыдущей страницы
+no-item = у задания { $job } и его поколения нет элемента { $key } в цикле «{ $loop }»
 bad-audit-cursor = страница журнала начинается с 'next' другой страницы; «{ $before }» не годится
 no-error-group = заданий с ошибкой { $fingerprint } нет
 rule-out-of-range = правило «{ $rule }» называет время за пределами лет 1–9999

@@ -61,9 +61,9 @@ def read_actions(conn: Connection, context: QueryContext, job_id: str, *, role: 
 
 
 def item_counts(conn: Connection, row: JobRow) -> Counts:
-    """The outcomes of a job's items; of an ended job from its columns, because counting millions of items is slow."""
+    """The outcomes of a job's own items; of an ended job from its columns, because counting millions of items is slow."""
     if row.active or row.items_ok is None:
-        return items.counts(conn, row.ledger)
+        return items.counts(conn, row.ledger, job_id=row.id)
     return Counts(row.items_ok, row.items_failed or 0, row.items_skipped or 0)
 
 

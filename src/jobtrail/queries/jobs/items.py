@@ -1,4 +1,4 @@
-"""The items of a job: pages in the order of the input, and CSV."""
+"""The items of a job as it left them: pages in the order of the input, CSV, and the history of one item."""
 
 from __future__ import annotations
 
@@ -11,24 +11,36 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from jobtrail.errors import UsageError
+from jobtrail.errors import NotFound, UsageError
 from jobtrail.job.items import ItemOutcome
+from jobtrail.job.model import Status
 from jobtrail.messages import Message
 from jobtrail.queries.base import MaskedText, Model
 from jobtrail.queries.csv_cell import cell
-from jobtrail.store import items, jobs
+from jobtrail.store import events, items, jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
+    from jobtrail.job.model import JobRow
+
+LOOP = "items"  # the name of a loop that was given none
 CSV_PAGE = 1000  # items in one piece of a file
-CSV_COLUMNS = ("key", "outcome", "reason", "error_type", "loop", "position", "tries", "job", "at")
+CSV_COLUMNS = ("key", "outcome", "reason", "error_type", "loop", "position", "tries", "job", "at", "since_outcome", "since_job")
+
+
+class ItemSince(Model):
+    """What became of an item in a later job."""
+
+    outcome: str = Field(description="ok, failed or skipped")
+    job: str = Field(validation_alias="job_id", description="The job that recorded it.")
+    at: datetime
 
 
 class JobItem(Model):
-    """One thing inside a job, as it was last recorded."""
+    """One thing inside a job, as the job left it."""
 
     key: MaskedText
     outcome: str = Field(description="ok, failed or skipped")
@@ -39,6 +51,7 @@ class JobItem(Model):
     tries: int
     job: str = Field(validation_alias="job_id", description="The job that recorded it.")
     at: datetime
+    since: ItemSince | None = Field(None, description="What it is now, where a later job has recorded it again.")
 
 
 class ItemPage(Model):
@@ -48,6 +61,26 @@ class ItemPage(Model):
     next: str | None
 
 
+class ItemRecord(Model):
+    """An outcome that an item has, or had before it was recorded again."""
+
+    outcome: str = Field(description="ok, failed or skipped")
+    reason: MaskedText | None
+    error_type: str | None
+    job: str = Field(description="The job that recorded it.")
+    run_no: int
+    attempt: int | None = Field(description="The attempt of the job; null where its trail does not tell it.")
+    at: datetime
+
+
+class ItemHistory(Model):
+    """Every outcome that one item of a generation has had, oldest first; the last one is what it is now."""
+
+    key: MaskedText
+    loop: str
+    records: list[ItemRecord]
+
+
 def read_page(
     conn: Connection,
     job_id: str,
@@ -55,9 +88,9 @@ def read_page(
     outcome: str | None = None,
     after: str | None = None,
     limit: int = 100,
-    own: bool = False,
+    generation: bool = False,
 ) -> ItemPage:
-    """Read a page of the items of a job's generation.
+    """Read a page of the items of a job, as the job left them.
 
     Args:
         conn: An open connection.
@@ -65,7 +98,7 @@ def read_page(
         outcome: Only items of this outcome: ok, failed or skipped.
         after: The ``next`` of the page before.
         limit: The size of the page.
-        own: Only items that this job has recorded itself.
+        generation: All items of the job's generation as they stand now, whichever job recorded them.
 
     Raises:
         NotFound: if there is no such job.
@@ -74,12 +107,64 @@ def read_page(
     row = jobs.resolve(conn, job_id)
     wanted = ItemOutcome(outcome) if outcome else None
     position = _position(after)
-    found = items.page(
-        conn, row.ledger, outcome=wanted, job_id=row.id if own else None, after=position, limit=limit + 1
-    )
+    own = None if generation else row.id
+    found = items.page(conn, row.ledger, outcome=wanted, job_id=own, after=position, limit=limit + 1)
     shown = found[:limit]
     following = _cursor(shown[-1]) if len(found) > limit else None
-    return ItemPage(items=[JobItem.model_validate(one) for one in shown], next=following)
+    return ItemPage(items=_with_since(conn, row, shown), next=following)
+
+
+def _with_since(conn: Connection, row: JobRow, shown: Sequence[items.ItemRow]) -> list[JobItem]:
+    """The items, those that a later job has recorded again with what they are now."""
+    left = items.left_any(conn, row.ledger, row.id)
+    now = items.standing(conn, row.ledger, [(one.loop, one.key) for one in shown]) if left else {}
+    page = []
+    for one in shown:
+        item, newest = JobItem.model_validate(one), now.get((one.loop, one.key))
+        if newest is not None and newest.job_id != one.job_id:
+            item.since = ItemSince.model_validate(newest)
+        page.append(item)
+    return page
+
+
+def read_history(conn: Connection, job_id: str, key: str, loop: str = LOOP) -> ItemHistory:
+    """Read every outcome that an item of a job's generation has had.
+
+    Args:
+        conn: An open connection.
+        job_id: The job's id, or a unique ending of it.
+        key: The item's key.
+        loop: The name of its loop.
+
+    Raises:
+        NotFound: if there is no such job, or no such item in its generation.
+    """
+    row = jobs.resolve(conn, job_id)
+    found = items.history(conn, row.ledger, loop, key) if _is_storable(key) and _is_storable(loop) else []
+    if not found:
+        raise NotFound(Message("queries.no-item", job=row.id, key=repr(key), loop=loop))
+    numbers = _attempts(conn, {(one.job_id, one.run_no) for one in found})
+    return ItemHistory(key=key, loop=loop, records=[_record(one, numbers) for one in found])
+
+
+def _record(one: items.ItemRow, numbers: dict[tuple[str, int], int]) -> ItemRecord:
+    return ItemRecord(
+        outcome=one.outcome.value, reason=one.reason, error_type=one.error_type, job=one.job_id, run_no=one.run_no,
+        attempt=numbers.get((one.job_id, one.run_no)), at=one.at,
+    )  # fmt: skip
+
+
+def _attempts(conn: Connection, runs: set[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """The number of the attempt of each run, as far as the jobs' own rows and their trail tell it."""
+    found: dict[tuple[str, int], int] = {}
+    for job_id in {job for job, _ in runs}:
+        for line in events.of_job(conn, job_id):
+            if line.run_no is not None and "attempt" in line.detail:
+                found[job_id, line.run_no] = int(line.detail["attempt"])
+        row = jobs.get(conn, job_id)
+        if row is not None and row.status is not Status.PENDING:
+            found.setdefault((job_id, row.run_no), row.attempt)
+    return found
 
 
 def csv_head() -> str:
@@ -89,8 +174,13 @@ def csv_head() -> str:
 
 def csv_lines(page: ItemPage) -> str:
     """A page of items as lines of a CSV file, safe to open in a spreadsheet."""
-    rows = (one.model_dump(mode="json") for one in page.items)
-    return _csv([row[name] for name in CSV_COLUMNS] for row in rows)
+    return _csv(_cells(one) for one in page.items)
+
+
+def _cells(one: JobItem) -> list[Any]:
+    values = one.model_dump(mode="json")
+    since = values["since"] or {}
+    return [values[name] for name in CSV_COLUMNS[:-2]] + [since.get("outcome"), since.get("job")]
 
 
 def _csv(rows: Iterable[Iterable[Any]]) -> str:

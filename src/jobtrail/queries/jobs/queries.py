@@ -97,6 +97,20 @@ class JobQueries:
         with self.context.search() as conn:
             return resolve(conn, ending).id
 
+    def item_history(self, job_id: str, key: str, *, loop: str = items.LOOP) -> items.ItemHistory:
+        """Every outcome that an item of a job's generation has had, oldest first.
+
+        Args:
+            job_id: The job's id, or a unique ending of it.
+            key: The item's key.
+            loop: The name of its loop.
+
+        Raises:
+            NotFound: if there is no such job, or no such item in its generation.
+        """
+        with self.context.search() as conn:
+            return items.read_history(conn, job_id, key, loop)
+
     def items(
         self,
         job_id: str,
@@ -104,31 +118,34 @@ class JobQueries:
         outcome: str | None = None,
         after: str | None = None,
         limit: int = 100,
-        own: bool = False,
+        generation: bool = False,
     ) -> items.ItemPage:
-        """A page of the items of a job's generation, in the order of the input.
+        """A page of the items of a job, as the job left them, in the order of the input.
 
         Args:
             job_id: The job's id, or a unique ending of it.
             outcome: Only items of this outcome: ok, failed or skipped.
             after: The ``next`` of the page before.
             limit: The size of the page.
-            own: Only items that this job has recorded itself.
+            generation: All items of the job's generation as they stand now, whichever job recorded them.
 
         Raises:
             NotFound: if there is no such job.
             UsageError: if ``after`` is not the ``next`` of a page.
         """
         with self.context.search() as conn:
-            return items.read_page(conn, job_id, outcome=outcome, after=after, limit=limit, own=own)
+            return items.read_page(conn, job_id, outcome=outcome, after=after, limit=limit, generation=generation)
 
-    def items_csv(self, job_id: str, outcome: str | None = None, *, limit: int | None = None) -> Iterator[str]:
-        """The items of a job as CSV, piece by piece, so that no number of items fills the memory.
+    def items_csv(
+        self, job_id: str, outcome: str | None = None, *, limit: int | None = None, generation: bool = False
+    ) -> Iterator[str]:
+        """The items that `items` reads as CSV, piece by piece, so that no number of items fills the memory.
 
         Args:
             job_id: The job's id, or a unique ending of it.
             outcome: Only items of this outcome: ok, failed or skipped.
             limit: Greatest number of items; None for all.
+            generation: All items of the job's generation as they stand now, whichever job recorded them.
 
         Raises:
             NotFound: if there is no such job.
@@ -138,7 +155,7 @@ class JobQueries:
         left = limit
         while left is None or left > 0:
             size = items.CSV_PAGE if left is None else min(left, items.CSV_PAGE)
-            page = self.items(job_id, outcome=outcome, after=after, limit=size)
+            page = self.items(job_id, outcome=outcome, after=after, limit=size, generation=generation)
             yield items.csv_lines(page)
             after, left = page.next, None if left is None else left - size
             if after is None:
