@@ -1078,6 +1078,25 @@ export interface components {
             error: string | null;
             /** Next At */
             next_at: string | null;
+            /**
+             * Run No
+             * @description The number of the run, where the trail records it.
+             */
+            run_no: number | null;
+            /**
+             * Ids
+             * @description What the system knows it by that it was handed over to: celery_id, celery_worker.
+             * @default {}
+             */
+            ids: {
+                [key: string]: string;
+            };
+            /**
+             * Delivered Again
+             * @description How often its ticket came again; that changed nothing.
+             * @default 0
+             */
+            delivered_again: number;
         };
         /**
          * AttentionItem
@@ -3969,7 +3988,15 @@ export interface components {
             state: string;
             /** Queues */
             queues: string[];
-            /** Slots */
+            /**
+             * Executor
+             * @description It runs the jobs that are handed over to this executor, and takes from no queue.
+             */
+            executor: string | null;
+            /**
+             * Slots
+             * @description How many jobs it runs at once; 0: it only looks after the others.
+             */
             slots: number;
             /**
              * Held

@@ -22,6 +22,7 @@ export const KEYS = [
   "worker",
   "id",
   "rerun_of",
+  "celery",
   "args.",
 ] as const;
 

@@ -96,6 +96,10 @@ function Line({ worker }: { worker: Worker }) {
   const tone = dead || worker.silent ? "interrupted" : worker.state === "alive" ? "completed" : "cancelled";
   const told = useTrouble();
   const trouble = Object.entries(worker.trouble);
+  const held = (one: Worker) =>
+    one.executor
+      ? t(one.slots ? "worker.hosts" : "worker.leads", { executor: tWord("executor", one.executor) })
+      : one.queues.join(", ");
   return (
     <>
       <tr>
@@ -112,7 +116,7 @@ function Line({ worker }: { worker: Worker }) {
             {t("worker.since", { at: moment(worker.started_at, now) })} · <span className="mono">{worker.version}</span>
           </span>
         </td>
-        <td data-th={t("workers.queues")}>{worker.queues.join(", ")}</td>
+        <td data-th={t("workers.queues")}>{held(worker)}</td>
         <td className="num" data-th={t("workers.slots")}>
           {worker.held} <span className="dim">/ {worker.slots}</span>
         </td>
@@ -181,7 +185,7 @@ function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) =>
 }
 
 function QueueCard() {
-  const { t, num, span } = useSpeech();
+  const { t, tWord, num, span } = useSpeech();
   const now = useNow();
   const actor = useActor();
   const may = useMay("operator");
@@ -262,6 +266,11 @@ function QueueCard() {
                   data-th={t("queues.workers")}
                   className={`num nowrap ${queue.workers ? "" : queue.due ? "failed fg" : "dim"}`}
                 >
+                  {queue.executors.length > 0 && (
+                    <span className="dim small">
+                      {queue.executors.map((one) => tWord("executor", one)).join(", ")}{" "}
+                    </span>
+                  )}
                   {num(queue.workers)} <span className="dim">× {num(queue.slots)}</span>
                 </td>
                 <td className="num">

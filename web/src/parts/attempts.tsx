@@ -60,6 +60,12 @@ function One({ one, now }: { one: Attempt; now: number }) {
         {one.started_at ? clock(one.started_at) : "–"}
         {one.ended_at ? `–${clock(one.ended_at)}` : ""} · {span(seconds)}
       </p>
+      {Object.keys(one.ids ?? {}).length > 0 && (
+        <p className="soft small">
+          <span className="mono">{Object.values(one.ids ?? {}).join(" · ")}</span>
+          {one.delivered_again ? ` · ${t("attempts.again", { n: one.delivered_again })}` : ""}
+        </p>
+      )}
       {one.error && <p className="attempt-error">{error(one.error)}</p>}
       {one.next_at && <p className="soft">{t("attempts.after", { at: clock(one.next_at) })}</p>}
     </article>

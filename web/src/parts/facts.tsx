@@ -9,7 +9,7 @@ import { Card, Json, Rows } from "./basic";
 import { StatusTag, useActor } from "./status";
 
 export function Facts({ job }: { job: JobWhole }) {
-  const { t, bytes, moment, num } = useSpeech();
+  const { t, tWord, bytes, moment, num } = useSpeech();
   const actor = useActor();
   const rows: [ReactNode, ReactNode][] = [];
   const add = (name: ReactNode, value: ReactNode) => rows.push([name, value]);
@@ -60,6 +60,14 @@ export function Facts({ job }: { job: JobWhole }) {
     add(t("facts.code"), <span className="mono">{by.version}</span>);
   }
   add(t("facts.queue"), t("facts.queued", { queue: job.queue, n: job.priority }));
+  if (job.executor)
+    add(
+      t("facts.executor"),
+      <>
+        {tWord("executor", job.executor)}
+        {job.handed_over && <span className="dim">, {t("facts.handed", { at: moment(job.handed_over) })}</span>}
+      </>,
+    );
   if (job.steps.length > 0)
     add(
       t("facts.steps"),

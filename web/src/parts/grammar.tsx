@@ -11,6 +11,7 @@ const LINES: [string, Key][] = [
   ["error:timeout", "grammar.error"],
   ["args.airport:EWR", "grammar.args"],
   ["label:tenant=acme", "grammar.label"],
+  ["celery:0197e2c4*", "grammar.celery"],
   ["outcome:none  kind:sync  queue:default", "grammar.others"],
   ['"free text"', "grammar.text"],
   ["status:failed status:partial", "grammar.either"],

@@ -96,7 +96,7 @@ function Line({
   chosen: boolean;
   onToggle?: (id: string) => void;
 }) {
-  const { t, moment, span, full } = useSpeech();
+  const { t, tWord, moment, span, full } = useSpeech();
   const { what, name } = useTold();
   const actor = useActor();
   const started = job.started_at ?? null;
@@ -114,6 +114,7 @@ function Line({
         <Link className="main ell" to="/jobs/$id" params={{ id: job.id }} aria-label={name(job)}>
           {job.task}
         </Link>
+        {job.executor && <span className="dim small"> {tWord("executor", job.executor)}</span>}
       </td>
       <td className="c-src">
         <span className="ell" title={job.source ?? undefined}>

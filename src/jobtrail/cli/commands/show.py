@@ -116,6 +116,10 @@ def _identity(job: JobDetail) -> list[tuple[str, Any]]:
     if job.input is not None:
         facts += [("file", f"{job.input.path}  {tr('cli.bytes', count=job.input.size)}"), ("sha_256", job.input.sha256)]
     facts.append(("queue", job.queue))
+    if job.executor is not None:
+        facts.append(("executor", job.executor))
+    if job.handed_over is not None:
+        facts.append(("handed_over", f"{job.handed_over:%Y-%m-%d %H:%M:%S} UTC"))
     facts += [(name, str(value)) for name in ("priority", "kind", "mode") if (value := getattr(job, name)) is not None]
     return facts
 
@@ -219,9 +223,11 @@ def _print_attempts(session: Session, job: JobDetail, now: datetime) -> None:
     if not job.attempts:
         return
     _heading(session, "attempts")
-    table = plain_table("try", "outcome", "took", "worker", "error", right=("try", "took"), rest="error")
+    elsewhere = any(one.ids for one in job.attempts)
+    fields = ("try", "outcome", "took", "worker", *(("begun_as", "delivered_again") if elsewhere else ()), "error")
+    table = plain_table(*fields, right=("try", "took", "delivered_again"), rest="error")
     for one in job.attempts:
-        table.add_row(*_attempt_cells(one, job.max_attempts, now))
+        table.add_row(*_attempt_cells(one, job.max_attempts, now, elsewhere=elsewhere))
     table.show(session.console)
     if job.status == "pending" and job.run_at is not None and job.run_at > now:
         attempt = tr("cli.attempt", number=tries(job.attempt, job.max_attempts))
@@ -229,10 +235,11 @@ def _print_attempts(session: Session, job: JobDetail, now: datetime) -> None:
         session.say((f"{attempt}, {tr('cli.next-in', span=span(job.run_at - now))}{why}", "cyan"))
 
 
-def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, ...]:
+def _attempt_cells(one: Attempt, most: int | None, now: datetime, *, elsewhere: bool) -> tuple[Any, ...]:
+    """The cells of an attempt; with ``elsewhere`` what another system knows it by, and how often it brought it again."""
     from rich.text import Text
 
-    from jobtrail.cli.rendering.text import short, span, tail
+    from jobtrail.cli.rendering.text import clean, short, span, tail
     from jobtrail.cli.rendering.views import status_text, tries
 
     took = span((one.ended_at or now) - one.started_at) if one.started_at else ""
@@ -241,6 +248,7 @@ def _attempt_cells(one: Attempt, most: int | None, now: datetime) -> tuple[Any, 
         Text(*status_text(one.outcome)),
         Text(took),
         Text(tail(one.worker), "dim"),
+        *((Text(clean(" ".join(one.ids.values())), "dim"), Text(str(one.delivered_again or ""))) if elsewhere else ()),
         Text(short(one.error, 160), "red" if one.error else ""),
     )
 

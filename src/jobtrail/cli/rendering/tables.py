@@ -74,6 +74,7 @@ def job_table(rows: Iterable[JobLine], now: datetime, *, wide: bool) -> PlainTab
     given = {
         "source": any(row.source for row in rows),
         "period_file": any(what(row) for row in rows),
+        "executor": any(row.executor for row in rows),
         "items": any(row.items.ok is not None for row in rows),
     }
     columns = [
@@ -93,6 +94,7 @@ def job_table(rows: Iterable[JobLine], now: datetime, *, wide: bool) -> PlainTab
             "status": Text(*status_text(row.status)),
             "task": Text(short(row.task, 40)),
             "source": Text(short(row.source, 40)),
+            "executor": Text(row.executor or "", "dim"),
             "period_file": Text(short(what(row), 60 if wide else 30)),
             "try": Text(tries(row.attempt, row.max_attempts)),
             "started": Text(moment(row.started_at, now)),

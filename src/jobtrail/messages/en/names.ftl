@@ -126,6 +126,9 @@ periods =
 field =
     { $name ->
         [period_file] period/file
+        [handed_over] handed over
+        [begun_as] begun as
+        [delivered_again] again
         [last_used] last used
         [good_until] good until
         [up_to] up to

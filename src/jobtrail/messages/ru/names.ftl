@@ -268,6 +268,11 @@ field =
         [running] идут
         [oldest] старшее
         [worker] исполнитель
+        [executor] где выполняется
+        [handed_over] передано
+        [begun_as] начато как
+        [delivered_again] ещё раз
+        [versions] версии
         [error] ошибка
         [role] роль
         [created] создано

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from jobtrail.queries.base import ErrorLine, MaskedText, MaskedValue, Model, parsed
 from jobtrail.store import events, jobs
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from jobtrail.job.model import JobRow
     from jobtrail.store.events import Event
 
+IDS = {"celery_id": "0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f-1", "celery_worker": "celery@web-1"}
 _ENDS = frozenset({"finished", "stopped", "cancelled", "forced", "recovered"})
 _ORDER = {"submitted": 0, "started": 2}  # of lines with the same time
 
@@ -63,6 +66,11 @@ class Attempt(Model):
     worker: str | None
     error: ErrorLine
     next_at: datetime | None
+    run_no: int | None = Field(description="The number of the run, where the trail records it.")
+    ids: dict[str, str] = Field(
+        {}, description="What the system knows it by that it was handed over to: celery_id, celery_worker.", examples=[IDS]
+    )
+    delivered_again: int = Field(0, description="How often its ticket came again; that changed nothing.")
 
 
 def read_events(conn: Connection, job_id: str, *, after: int = 0, limit: int = 200) -> EventPage:
@@ -111,6 +119,8 @@ def _line(
 
 
 def _follower(event: Event) -> str | None:
+    if event.name in {"begun_by", "delivered_again"}:
+        return " ".join(str(value) for value in event.detail.values()) or None
     if event.name != "followed":
         return None
     return " ".join(str(event.detail[name]) for name in ("task", "job") if event.detail.get(name))
@@ -123,9 +133,19 @@ def attempts(row: JobRow, trail: Sequence[Event]) -> list[Attempt]:
     recorded = last is not None and last.started_at is not None and last.started_at == row.started_at
     if row.started_at is not None and not recorded and row.status != "pending":
         found.append(
-            _attempt(row.attempt, row.started_at, row.finished_at, row.status.value, row.worker, row.error)
+            _attempt(row.attempt, row.started_at, row.finished_at, row.status.value, row.worker, row.error, run_no=row.run_no)
         )
+    for one in found:
+        _add_tickets(one, [event for event in trail if event.run_no == one.run_no])
     return found
+
+
+def _add_tickets(attempt: Attempt, own: Sequence[Event]) -> None:
+    for event in own:
+        if event.name == "begun_by":
+            attempt.ids = {name: str(value) for name, value in event.detail.items()}
+        elif event.name == "delivered_again":
+            attempt.delivered_again += 1
 
 
 def _attempt_of(event: Event) -> Attempt | None:
@@ -136,7 +156,7 @@ def _attempt_of(event: Event) -> Attempt | None:
     error = None if event.name == "asked" else detail.get("error") or event.reason
     started, planned = datetime.fromisoformat(detail["started_at"]), detail.get("run_at")
     next_at = datetime.fromisoformat(planned) if planned else None
-    return _attempt(int(detail.get("attempt") or 0), started, event.at, outcome, detail.get("worker"), error, next_at)
+    return _attempt(int(detail.get("attempt") or 0), started, event.at, outcome, detail.get("worker"), error, next_at, run_no=event.run_no)
 
 
 def _attempt(
@@ -147,9 +167,11 @@ def _attempt(
     worker: str | None,
     error: Any,
     next_at: datetime | None = None,
+    *,
+    run_no: int | None,
 ) -> Attempt:
     seconds = (ended - started).total_seconds() if ended else None
     return Attempt(
         attempt=number, started_at=started, ended_at=ended, seconds=seconds, outcome=outcome, worker=worker, error=error,
-        next_at=next_at,
+        next_at=next_at, run_no=run_no, ids={}, delivered_again=0,
     )  # fmt: skip

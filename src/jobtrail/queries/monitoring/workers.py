@@ -45,7 +45,8 @@ class WorkerLine(Model):
     version: str
     state: str = Field(description="alive, stopping, leaving, stopped or dead")
     queues: list[str]
-    slots: int
+    executor: str | None = Field(description="It runs the jobs that are handed over to this executor, and takes from no queue.")
+    slots: int = Field(description="How many jobs it runs at once; 0: it only looks after the others.")
     held: int = Field(description="Jobs that it executes.")
     jobs: list[HeldJob] = Field(description="The longest running of them.")
     started_at: datetime
@@ -110,7 +111,7 @@ def read(conn: Connection, now: datetime, silent_after: float, *, limit: int = 1
 
 
 def _line(row: Mapping[str, Any], held: Sequence[Any], now: datetime, silent_after: float) -> WorkerLine:
-    known = {name: row[name] for name in ("id", "host", "pid", "version", "state", "slots", "started_at", "stopped_at")}
+    known = {name: row[name] for name in ("id", "host", "pid", "version", "state", "slots", "started_at", "stopped_at", "executor")}
     return WorkerLine(
         **known, queues=parsed(row["queues"]), held=len(held), jobs=[HeldJob.model_validate(one) for one in held[:SHOWN]],
         beat=row["beat"], beat_at=row["beat_at"], beat_age=beat_age(row, now), silent=is_silent(row, now, silent_after),

@@ -46,6 +46,7 @@ OPEN = "status NOT IN ('pending', 'running', 'completed')"
 _SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
 _BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
 _HELD = "status IN ('running', 'cancelling')"
+_TICKET_ID = re.compile(rf"(?P<job>{ID.pattern})-\d*")  # of a job that is handed over to Celery: its id and the number of the run
 FEW = 5000  # jobs; up to so many of a status are found through its index first
 
 
@@ -90,7 +91,9 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if key == "label":
         return _label(word, ask)
     if key == "celery":
-        return _label(Word(f"celery={word.value}", word.prefix), ask)
+        labelled = _label(Word(f"celery={word.value}", word.prefix), ask)
+        of_message = _TICKET_ID.fullmatch(word.value)
+        return labelled if of_message is None else or_(labelled, jobs.c.id == of_message["job"])
     if key == "unit" and not HASH.fullmatch(word.value):
         return jobs.c.unit.in_(select(units.c.unit).where(_same_shown(units.c.text, word, ask)))
     if key == "outcome" and word.value == "none":
