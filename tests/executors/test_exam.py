@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import exam_app
@@ -18,6 +19,8 @@ import pytest
 from brokers import redis_database
 from trails import event, names, until
 
+from jobtrail.cli.operate import doctor
+from jobtrail.cli.operate.doctor_executors import handed_over
 from jobtrail.commands.job_fields import stored_row
 
 APPS = Path(__file__).parents[1] / "apps"
@@ -254,3 +257,26 @@ def test_a_celery_run_is_linked_to_its_message(jobs, executor):
     begun = [one for one in job.events() if one.name == "begun_by"]
     assert [one.detail["celery_id"] for one in begun] == ([f"{job.id}-1"] if executor == "celery" else [])
     assert ("begun_by" in names(job)) == (executor == "celery")
+
+
+# -- for people ----------------------------------------------------------------------------------------
+
+
+def test_doctor_asks_the_broker_and_the_workers(jobs, executor):
+    if executor != "celery":
+        pytest.skip("no other system is asked")
+    ended(start(jobs, "add", x=1, y=2))
+    jobs.executors.find("celery").app.conf.broker_transport_options = {"visibility_timeout": 2}
+    limited = replace(jobs.task_named("add").task, name="limited", timeout=5.0)
+    jobs.tasks.add(limited)
+    try:
+        with jobs.store.read() as conn:
+            now = jobs.store.now()
+            seen = doctor._workers(jobs, conn, now)
+            found = {one.told.split(":")[0]: one for one in handed_over(jobs, conn, now, seen)}
+    finally:
+        jobs.executors.find("celery").app.conf.broker_transport_options = {}
+    assert found["celery"].told == "celery: 3 processes run jobs; 0 handed over and not begun"
+    assert found["1 Celery worker answers"].state == "ok"
+    assert found["queue default (in Celery celery)"].told.endswith("0 messages wait")
+    assert any("visibility_timeout is 2" in one.told and one.state == "note" for one in found.values())

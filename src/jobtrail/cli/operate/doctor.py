@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import Counter
 from datetime import timedelta
 from json import loads
 from types import SimpleNamespace
@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.cli.session import Session
 from jobtrail.messages import Message, render, tr
+
+from .doctor_executors import handed_over
+from .findings import BAD, GOOD, NOTE, WAIT_LIMIT, Finding, WorkerSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,37 +24,10 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.database.migration import OwnedSchema
 
-GOOD, NOTE, BAD = "ok", "note", "wrong"
 CLOCK_LIMIT = timedelta(seconds=2)
-WAIT_LIMIT = timedelta(minutes=5)
 OLD_TRANSACTION = timedelta(minutes=10)
 RECENT = timedelta(hours=1)
 LONG_WAL = 1 << 30  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was checked; ``told`` and ``advice`` are in the reader's language."""
-
-    name: str
-    state: str
-    told: str
-    advice: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSeen:
-    """A worker that has not been recorded as stopped."""
-
-    id: str
-    host: str
-    pid: int
-    queues: tuple[str, ...]
-    slots: int
-    alive: bool
-    told: str
-    state: str
-    troubles: tuple[Finding, ...]
 
 
 def examine(session: Session) -> int:
@@ -106,6 +82,8 @@ def _findings(session: Session, jobs: JobTrail) -> Iterator[Finding]:
             yield _told_workers(workers)
             yield from _troubles(workers)
             yield _waiting(conn, now, workers)
+            yield from handed_over(jobs, conn, now, workers)
+            yield from _versions(workers)
             yield from _orphans(conn, workers)
             yield from _people(conn)
             yield from _bloat(jobs, conn)
@@ -247,7 +225,10 @@ def _judged(row: Any, now: datetime, silent_after: float) -> WorkerSeen:
     told = tr("cli.process-gone") if gone else tr("cli.silent-for", span=span(now - since)) if silent else ""
     queues = tuple(loads(row.queues)) if row.state == "alive" else ()
     troubles = () if gone else tuple(_troubles_of(row, now))
-    return WorkerSeen(row.id, row.host, row.pid, queues, row.slots, not gone and not silent, told, row.state, troubles)
+    return WorkerSeen(
+        row.id, row.host, row.pid, queues, row.executor, row.version, row.slots, not gone and not silent, told, row.state,
+        troubles,
+    )  # fmt: skip
 
 
 def _troubles_of(row: Any, now: datetime) -> Iterator[Finding]:
@@ -319,6 +300,12 @@ def _is_gone(row: Any) -> bool:
 
 
 def _does(one: WorkerSeen) -> Message:
+    if one.state == "alive" and one.executor is not None:
+        return (
+            Message("cli.hosts", executor=one.executor, slots=one.slots)
+            if one.slots
+            else Message("cli.leads", executor=one.executor)
+        )
     if one.state == "alive":
         return Message("cli.serves", queues=list(one.queues), slots=one.slots)
     return Message("cli.stopping" if one.state == "stopping" else "cli.leaving")
@@ -336,6 +323,13 @@ def _told_workers(found: list[WorkerSeen]) -> Finding:
     parts += [tr("cli.worker-dead", id=tail(one.id), host=one.host, told=one.told) for one in dead[:5]]
     told = tr("cli.doctor-alive", count=len(alive), workers="; ".join(parts))
     return Finding("workers", GOOD if alive else NOTE, told, None if alive else start)
+
+
+def _versions(found: list[WorkerSeen]) -> Iterator[Finding]:
+    counts = Counter(one.version for one in found if one.alive)
+    if len(counts) > 1:
+        versions = [f"{version} ({number})" for version, number in sorted(counts.items())]
+        yield Finding("versions", NOTE, tr("cli.doctor-versions", versions=versions), tr("cli.doctor-same-version"))
 
 
 def _troubles(found: list[WorkerSeen]) -> Iterator[Finding]:

@@ -313,13 +313,29 @@ silent-for = silent for { $span }
 stopping = stopping
 leaving = leaving: a body of it cannot be stopped
 serves = queues { $queues }, { $slots } slots
+demo-executor = jobtrail demo runs its jobs itself, or in a Celery worker: --once --executor celery --broker redis://localhost
+hosts = runs jobs of { $executor }, { $slots } slots
+leads = hands jobs over to { $executor }, runs none
+doctor-processes-of = { $executor }: { $processes ->
+    [one] 1 process runs
+   *[other] { $processes } processes run
+} jobs; { $waiting } handed over and not begun
+doctor-no-process-of = { $executor }: no living process runs jobs; { $waiting } handed over and not begun
+doctor-start-process-of = start processes of { $executor } with this application
+doctor-not-handed = { $executor }: { $number } due jobs were not handed over, the first for { $span }
+doctor-start-relay = start a worker or a process of { $executor }: nothing that is alive hands jobs over to it
+doctor-see-relay = the broker of { $executor } may be away: read the logs of the worker that hands over
+doctor-handed-late = { $executor }: of { $number } jobs that were handed over from the queue { $queue } none has begun for { $span }
+doctor-not-answering = { $executor } cannot be asked: { $error }
+doctor-versions = workers run different versions of jobtrail: { $versions }
+doctor-same-version = restart those of the older version
 worker-alive = …{ $id } on { $host } (pid { $pid }, { $does })
 worker-dead = …{ $id } on { $host }: { $told }
 worker-trouble = worker …{ $id } on { $host } (pid { $pid }): { $trouble }
 doctor-no-worker = none is running
 doctor-start-worker = start one: jobtrail --app module:object worker
 doctor-alive = { $count } alive: { $workers }
-doctor-nothing-waits = no job that is due waits
+doctor-nothing-waits = no job that is due waits for a worker
 queue-waits = queue '{ $queue }' since { $span }
 doctor-no-worker-for = { $told }; no worker serves { $queues }
 doctor-serve-queues = start one: jobtrail worker --queues { $queues }

@@ -64,15 +64,17 @@ def short_visibility(app: Celery, tasks: Sequence[Any]) -> Message | None:
 
 
 def examined(
-    app: Celery, queues: Mapping[str, str], tasks: Sequence[str], depth: Callable[[str], int | None]
+    app: Celery, queues: Mapping[str, str], tasks: Sequence[Any], depth: Callable[[str], int | None]
 ) -> Iterator[Examined]:
     """Ask the broker and the workers: who answers, who knows our task, which queue has no consumer, how many messages wait."""
-    del tasks  # our one task in Celery runs them all; which of them a worker knows is in its row
     try:
         depths = {queue: depth(queue) for queue in queues}
     except Exception as error:
         yield Examined(BAD, Message("integrations.celery-broker-away", error=str(error)), Message("integrations.celery-start-broker"))
         return
+    warning = short_visibility(app, tasks)
+    if warning is not None:
+        yield Examined(NOTE, warning)
     asked = app.control.inspect(timeout=REPLY_WITHIN)
     registered, active = asked.registered() or {}, asked.active_queues() or {}
     if not registered:

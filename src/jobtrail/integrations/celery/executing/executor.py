@@ -65,6 +65,7 @@ class CeleryExecutor(HandingOver):
         self._connection: Any = None
         self._pid = 0
         self._lock = threading.Lock()
+        self._jobs: Any = None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CeleryExecutor:
@@ -90,6 +91,7 @@ class CeleryExecutor(HandingOver):
         if RUN_TASK in self.app.tasks:
             raise InvalidOption(Message("integrations.celery-app-taken"))
         check_application(self.app)
+        self._jobs = application
         self._task = WorkerProcess(self.app, application).connect()
 
     # -- sending -------------------------------------------------------------------------------------
@@ -180,7 +182,9 @@ class CeleryExecutor(HandingOver):
 
     def examine(self, queues: Iterable[str], tasks: Iterable[str]) -> Iterable[Examined]:
         """Ask Celery's workers what they know and serve."""
-        return examined(self.app, {queue: self.queue_of(queue) for queue in queues}, list(tasks), self.depth)
+        del tasks  # one task in Celery runs them all
+        known = self._jobs.tasks.all() if self._jobs is not None else []
+        return examined(self.app, {queue: self.queue_of(queue) for queue in queues}, known, self.depth)
 
     def close(self) -> None:
         """Close the connections to the broker."""
