@@ -17,6 +17,8 @@ from .warehouse import Warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jobtrail.executors.base import HandingOver
+
 QUEUE = "flights"  # its own, so that the demonstration never takes another application's jobs
 AIRPORTS = ("EWR", "JFK", "LGA")
 HOURS_AT_ONCE = 50
@@ -105,9 +107,11 @@ def _hour_key(row: Row) -> str:
     return row["time_hour"] if row["copy"] == "1" else f"{row['time_hour']} no. {row['copy']}"
 
 
-def make_app(database_url: str, warehouse_path: Path, data_dir: Path) -> JobTrail:
+def make_app(
+    database_url: str, warehouse_path: Path, data_dir: Path, executor: str | HandingOver = "local"
+) -> JobTrail:
     """The application: its jobs in one database, its data in another, its input in a folder."""
-    jobs = JobTrail(database_url, plugins=[Office(modules=MODULES)])
+    jobs = JobTrail(database_url, plugins=[Office(modules=MODULES)], executor=executor)
     jobs.state.beat = jobs.office.beat
     jobs.state.warehouse = Warehouse(warehouse_path)
     jobs.state.data = data_dir

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from brokers import amqp_base, amqp_url, broker, redis_base, redis_url  # noqa: F401 - fixtures
 
 from jobtrail.cli import main
 

@@ -50,7 +50,7 @@ pytestmark = pytest.mark.timeout(180)
 def jobtrail(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
-    return warm.run("-m", "jobtrail", *words, cwd=Path.cwd(), env=known | environment, timeout=150)
+    return warm.run("-m", "jobtrail", *words, cwd=Path.cwd(), env=known | environment, timeout=500)
 
 
 def demo(*words: str) -> dict[str, Any]:
@@ -377,3 +377,21 @@ def test_the_figures_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     assert_right(demo("--dir", str(tmp_path), "--database", postgres_url))
     assert not (tmp_path / "jobs.db").exists()
     assert warehouse(tmp_path, "SELECT count(*) FROM weather") == [(26_115,)]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_figures_with_a_celery_worker(tmp_path: Path, broker: str) -> None:
+    assert_right(demo("--dir", str(tmp_path), "--executor", "celery", "--broker", broker))
+    assert warehouse(tmp_path, "SELECT count(*) FROM weather") == [(26_115,)]
+    with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM jobtrail_jobs WHERE executor IS NULL").fetchone() == (0,)
+        alive = connection.execute("SELECT count(*) FROM jobtrail_workers WHERE state <> 'stopped'").fetchone()
+    assert alive == (0,), "the Celery worker left in order"
+
+
+def test_celery_needs_a_broker_and_ends_by_itself(tmp_path: Path) -> None:
+    for words in (["--executor", "celery"], ["--broker", "redis://x", "--once"], ["--executor", "celery", "--broker", "redis://x"]):
+        done = jobtrail("demo", "--dir", str(tmp_path), *words)
+        assert done.returncode == 2
+        assert "--once --executor celery --broker" in done.stderr

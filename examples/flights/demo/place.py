@@ -14,6 +14,7 @@ from jobtrail.errors import UsageError
 
 from ..source import open_text
 from ..tasks import COLUMNS, make_app
+from .on_celery import celery_executor
 
 if TYPE_CHECKING:
     from jobtrail.app import JobTrail
@@ -24,14 +25,21 @@ SETTINGS = "demo.json"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The folder of a demonstration, its input data, and the address of its database."""
+    """The folder of a demonstration, its input data, and the address of its database.
+
+    Attributes:
+        broker: The broker of the Celery workers that run its jobs; None where workers of jobtrail do.
+    """
 
     folder: Path
     data: Path
     database: str
+    broker: str | None = None
 
     @classmethod
-    def prepared(cls, folder: Path | None, data: Path | None, database: str | None) -> Place:
+    def prepared(
+        cls, folder: Path | None, data: Path | None, database: str | None, broker: str | None = None
+    ) -> Place:
         """Create the folder and store the place in it, for the commands typed afterwards.
 
         Raises:
@@ -40,7 +48,7 @@ class Place:
         where = (folder or default_folder()).absolute()
         source = (data or shipped_data()).absolute()
         check_data(source)
-        place = cls(where, source, database or f"sqlite:///{where.as_posix()}/jobs.db")
+        place = cls(where, source, database or f"sqlite:///{where.as_posix()}/jobs.db", broker)
         try:
             where.mkdir(parents=True, exist_ok=True)
             place._remember()
@@ -58,21 +66,22 @@ class Place:
         """
         try:
             kept = json.loads((folder / SETTINGS).read_text("utf-8"))
-            return cls(folder, Path(kept["data"]), kept["database"])
+            return cls(folder, Path(kept["data"]), kept["database"], kept.get("broker"))
         except (OSError, ValueError, KeyError, TypeError):
             message = f"there is no demonstration in {folder}; run 'jobtrail demo' first, or set {FOLDER_VARIABLE}"
             raise UsageError(message) from None
 
     def _remember(self) -> None:
-        # The address may hold a password, so the file is readable by its owner only.
-        kept = json.dumps({"data": str(self.data), "database": self.database})
+        # The addresses may hold passwords, so the file is readable by its owner only.
+        kept = json.dumps({"data": str(self.data), "database": self.database, "broker": self.broker})
         handle = os.open(self.folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(kept)
 
     def app(self) -> JobTrail:
         """Return the application of this place."""
-        return make_app(self.database, self.folder / "warehouse.db", self.data)
+        executor = "local" if self.broker is None else celery_executor(self.broker, self.folder)
+        return make_app(self.database, self.folder / "warehouse.db", self.data, executor)
 
 
 def last_app() -> JobTrail:

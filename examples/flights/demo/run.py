@@ -24,6 +24,7 @@ from jobtrail.job.model import Status
 from ..source import WEATHER, months_of
 from ..tasks import FILES, QUEUE
 from .live import SILENT, address_of, can_serve, open_address, serve
+from .on_celery import await_idle, celery_worker
 from .place import FOLDER_VARIABLE, Place, default_folder
 from .question import ask_and_answer, leave_waiting
 
@@ -60,8 +61,19 @@ class Report:
 # -- the demonstration -------------------------------------------------------------------------------
 
 
-def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | None, host: str, port: int) -> int:
+def run_demo(
+    session: Session,
+    *,
+    once: bool,
+    data: Path | None,
+    folder: Path | None,
+    host: str,
+    port: int,
+    broker: str | None = None,
+) -> int:
     """Load everything, show how it came in, correct the rule and run again what failed; the exit code.
+
+    With a ``broker`` a Celery worker runs the jobs.
 
     Without ``once`` it then serves the console, with a worker and data that flows in, until it is interrupted. With
     ``--json`` one object is printed instead.
@@ -69,13 +81,14 @@ def run_demo(session: Session, *, once: bool, data: Path | None, folder: Path | 
     Raises: UsageError for input, a folder, an address or a database that cannot be used; StoreError.
     """
     console, as_json = session.console, session.as_json
-    place = Place.prepared(folder, data, session.database)
+    place = Place.prepared(folder, data, session.database, broker)
     jobs, serves = place.app(), not once and can_serve()
     try:
         jobs.migrate()
         listening, token = open_address(host, port, jobs) if serves else (None, None)
         whole = Demo(jobs, place, Console(quiet=True) if as_json else console)
-        whole.run()
+        with contextlib.nullcontext() if broker is None else celery_worker(jobs, place.folder, FOLDER_VARIABLE):
+            whole.run()
         waits = None if once else leave_waiting(jobs, place)
         address = None if listening is None else address_of(listening)
         if as_json:
@@ -155,7 +168,9 @@ class Demo:
                 job.wait(WAIT_AT_MOST)
 
     def _run(self) -> None:
-        if work(self.jobs, burst=True):
+        if self.place.broker is not None:
+            await_idle(self.jobs)
+        elif work(self.jobs, burst=True):
             raise KeyboardInterrupt
 
     def _take_stock(self, first: list[Job]) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from jobtrail.cli.command import command
 from jobtrail.cli.session import Session
+from jobtrail.errors import UsageError
 from jobtrail.messages import Message, use_language
 
 PACKAGE = "jobtrail_examples.flights"  # in a wheel
@@ -32,10 +33,16 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="help.demo-dir")] = None,
     host: Annotated[str, typer.Option("--host", help="help.demo-host")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = 8765,
+    executor: Annotated[str, typer.Option("--executor", metavar="NAME", help="help.demo-executor")] = "local",
+    broker: Annotated[str | None, typer.Option("--broker", metavar="URL", help="help.demo-broker")] = None,
 ) -> int:
     """Load real data with jobs, correct it, run again what failed, then show it in the console."""
+    if executor not in {"local", "celery"} or (executor == "celery") != (broker is not None) or (broker and not once):
+        raise UsageError(Message("cli.demo-executor"))
     with use_language("en"):  # of what its workers store and log, and of what the example prints
-        code: int = part("demo.run").run_demo(session, once=once, data=data, folder=folder, host=host, port=port)
+        code: int = part("demo.run").run_demo(
+            session, once=once, data=data, folder=folder, host=host, port=port, broker=broker
+        )
     return code
 
 
@@ -56,8 +63,6 @@ def flights() -> ModuleType:
     Raises:
         UsageError: if this installation has no examples.
     """
-    from jobtrail.errors import UsageError
-
     if IN_CHECKOUT in sys.modules:
         return sys.modules[IN_CHECKOUT]
     start = Path(__file__).resolve().parents[4] / "examples" / "flights" / "__init__.py"
@@ -74,8 +79,10 @@ def flights() -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the application of the last demonstration, for ``--app jobtrail.cli.operate.demo:app``."""
+    """Return the application of the last demonstration, or the Celery application that runs its jobs."""
     if name == "app":
         return part("demo.place").last_app()
+    if name == "celery_app":
+        return part("demo.place").last_app().executors.find("celery").app
     message = f"module '{__name__}' has no attribute '{name}'"
     raise AttributeError(message)
