@@ -228,7 +228,8 @@ def _plan(
     unit = None
     if row.unit is not None:
         sha256, name = (file.sha256, file.name) if file else (None, None)
-        unit = Unit(row.task, row.source, period, None if period else sha256, None if period else name)
+        own = loads(row.options).get("unit") if row.options else None
+        unit = Unit(row.task, row.source, period, None if period else sha256, None if period else name, own)
     identity = new_id()
     new = NewJob(
         id=identity,

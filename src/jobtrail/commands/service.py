@@ -184,6 +184,7 @@ class Service:
 
     def submit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """Store one job; see `BoundTask.enqueue`."""
+        using.check_unit()
         self._make_ready_for(using)
         prepared = self._prepare(task, args, using)
         if using.connection is not None:
@@ -227,6 +228,7 @@ class Service:
 
     async def asubmit(self, task: Task, args: dict[str, Any], using: Using) -> Job:
         """`submit` for an event loop: an async connection is used on the loop, everything else in a thread of the writer."""
+        using.check_unit()
         if not self._known:
             await asyncio.to_thread(self._make_ready_for, using)
         if using.file is not None or using.connection is not None:
@@ -285,9 +287,10 @@ class Service:
     def _prepare_many(
         self, task: Task, many: Iterable[Mapping[str, Any]], using: Using
     ) -> tuple[NewJob, list[tuple[str, str]]]:
-        for word in ("period", "file", "idempotency_key", "idempotency", "labels", "connection"):
+        for word in ("period", "file", "unit", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
                 raise InvalidOption(Message("commands.many-cannot", word=word))
+        using.check_unit()
         prepared = self._prepare(task, {}, using)
         bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
         return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]
@@ -300,7 +303,10 @@ class Service:
             Conflict: If another job is in the way of one submission.
         """
         self.make_ready()
-        prepared = [self._prepare(*one) for one in submissions]
+        given = list(submissions)
+        for _, _, using in given:
+            using.check_unit()
+        prepared = [self._prepare(*one) for one in given]
         order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
 
         def operation(conn: Connection, *, repeated: bool = False) -> list[Any]:

@@ -71,7 +71,8 @@ def prepare(
     file = _file(using, task)
     period = _period(using, task)
     source = None if using.source is None else name_option("source", using.source)
-    unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None)
+    own = None if using.unit is None else name_option("unit", using.unit)
+    unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None, own)
     labels = labels_option(using.labels or {}) or None
     new = replace(
         _template(task, submitter, text),
@@ -226,6 +227,8 @@ def _options(using: Using) -> str | None:
     options: dict[str, Any] = {}
     if using.retry is not None:
         options["retry"] = coerce_retry(using.retry).to_json()
+    if using.unit is not None:
+        options["unit"] = name_option("unit", using.unit)
     if using.timeout is not None:
         options["timeout"] = seconds_option("timeout", using.timeout)
     trace = carried.get()

@@ -33,6 +33,7 @@ class Using:
         source: Where the data comes from.
         period: Span of time; identifies the unit.
         file: Path of the input file; its content identifies the unit.
+        unit: Key of one's own that identifies the unit, beside period and file.
         labels: Short key=value pairs for searching.
         context: JSON that is stored and shown with the job.
         run_at: Earliest start, an aware datetime.
@@ -57,6 +58,7 @@ class Using:
     source: str | None = None
     period: Any = None
     file: Any = None
+    unit: str | None = None
     labels: Mapping[str, str] | None = None
     context: Mapping[str, Any] | None = None
     run_at: datetime | None = None
@@ -88,6 +90,17 @@ class Using:
         if unknown:
             raise InvalidOption(Message("commands.unknown-using", known=sorted(known), option=unknown[0]))
         return replace(self, **options)
+
+    def check_unit(self) -> None:
+        """Refuse rules about a unit where there is none, which would have no effect.
+
+        Raises:
+            InvalidOption: If there are such rules.
+        """
+        if self.period is None and self.file is None and self.unit is None:
+            for name, default in (("if_active", "same"), ("if_done", "run")):
+                if getattr(self, name) != default:
+                    raise InvalidOption(Message("commands.rule-without-unit", name=name))
 
 
 NOTHING = Using()

@@ -135,7 +135,8 @@ class Successor:
         file = FileInput(**loads(self.new["file"])) if self.new.get("file") else None
         period = Period.parse(self.new["period"]) if self.new.get("period") else None
         sha256, name = (file.sha256, file.name) if file else (None, None)
-        return unit_of(self.task, self.new.get("source"), period, sha256, name)
+        own = loads(self.new["options"]).get("unit") if self.new.get("options") else None
+        return unit_of(self.task, self.new.get("source"), period, sha256, name, own)
 
 
 def _with_result(args: str, name: str, result: str | Sequence[str | None] | None) -> str:

@@ -1,4 +1,4 @@
-"""The identity of the work: (task, source, period) or (task, source, file content); and of a step, its name and arguments."""
+"""The identity of the work: task and source with a period, a file's content or a key; and of a step, its name and arguments."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 class Unit:
     """Jobs with the same unit are re-runs of each other; at most one of them is active.
 
-    A source alone does not make a unit: without a period or a file there is nothing that could be
-    done twice.
+    A source alone does not make a unit: without a period, a file or a key there is nothing that could be done twice.
     """
 
     task: str
@@ -28,28 +27,36 @@ class Unit:
     period: Period | None = None
     sha256: str | None = None
     file_name: str | None = None
+    own: str | None = None
 
     @property
     def key(self) -> str:
         """32 hex digits over the canonical JSON of the parts; equal spans and equal contents give equal keys."""
         parts = [self.task, self.source, self.period.key if self.period else None, self.sha256]
+        parts += [self.own] if self.own is not None else []
         text = dumps(parts, ensure_ascii=True, separators=(",", ":"))
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property
     def text(self) -> str:
         """The readable form, stored beside the key."""
-        what = self.period.text if self.period else (self.file_name or f"sha256:{(self.sha256 or '')[:12]}")
-        return " ".join(part for part in (self.task, self.source, what) if part)
+        file = self.file_name or (f"sha256:{self.sha256[:12]}" if self.sha256 else None)
+        what = self.period.text if self.period else file
+        return " ".join(part for part in (self.task, self.source, what, self.own) if part)
 
 
 def unit_of(
-    task: str, source: str | None, period: Period | None, sha256: str | None, file_name: str | None = None
+    task: str,
+    source: str | None,
+    period: Period | None,
+    sha256: str | None,
+    file_name: str | None = None,
+    own: str | None = None,
 ) -> Unit | None:
-    """The unit that these parts make, or None where there is neither period nor file."""
-    if period is None and sha256 is None:
+    """The unit that these parts make, or None where there is neither period nor file nor a key of one's own."""
+    if period is None and sha256 is None and own is None:
         return None
-    return Unit(task, source, period, None if period else sha256, None if period else file_name)
+    return Unit(task, source, period, None if period else sha256, None if period else file_name, own)
 
 
 def step_digest(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

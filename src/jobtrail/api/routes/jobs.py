@@ -56,6 +56,7 @@ class Submission(WithReason):
     source: str | None = Field(None, examples=["weather/EWR"])
     period: str | None = Field(None, examples=["2013-02"])
     file: FileGiven | None = None
+    unit: str | None = Field(None, description="Key of one's own that identifies the unit.", examples=["tenant-7"])
     priority: int | None = Field(None, description="0 (most urgent) to 9")
     queue: str | None = None
     run_at: AwareMoment | None = Field(None, description="Not before.")
@@ -182,7 +183,7 @@ def _submit(context: ApiContext, given: Submission, key: str | None, who: Person
     bound = context.jobs.task_named(given.task)
     _refuse_masks(given.args, None)
     said = {
-        "source": given.source, "period": given.period, "priority": given.priority, "queue": given.queue,
+        "source": given.source, "period": given.period, "unit": given.unit, "priority": given.priority, "queue": given.queue,
         "run_at": given.run_at, "labels": given.labels or None, "context": given.context or None, "idempotency_key": key,
         "file": file_of(context, given.file), "reason": given.reason,
     }  # fmt: skip

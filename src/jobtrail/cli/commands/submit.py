@@ -35,6 +35,7 @@ def submit(
     file: Annotated[Path | None, typer.Option("--file", help="help.submit-file")] = None,
     arg: Annotated[list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.submit-arg")] = None,
     args: Annotated[str | None, typer.Option("--args", metavar="JSON", help="help.submit-args")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="help.submit-unit")] = None,
     label: Annotated[list[str] | None, typer.Option("--label", "-l", metavar="K=V", help="help.label")] = None,
     delay: Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="help.submit-delay")] = None,
     priority: Annotated[int | None, typer.Option("--priority", help="help.priority")] = None,
@@ -52,7 +53,7 @@ def submit(
     labels = dict(_pair(one, "--label") for one in label or ())
     jobs = session.open(tasks=True, creates=True)
     options = {
-        "source": source, "period": period, "file": str(file) if file else None, "labels": labels or None, "delay": delay,
+        "source": source, "period": period, "file": str(file) if file else None, "unit": unit, "labels": labels or None, "delay": delay,
         "priority": priority, "queue": queue, "if_active": if_active, "if_done": if_done,
         "idempotency_key": idempotency_key, "actor": actor_or_me(actor), "reason": reason,
     }  # fmt: skip

@@ -85,3 +85,4 @@ file-on-its-way = { $path } has a name of a file that is not finished (a leading
 file-not-ready = the file { $path } is not ready: there is no { $marker } beside it
 celery-full-only = a Celery task runs again in the mode full only, not { $mode }: Celery does not know what an earlier run has done
 celery-no-arguments = job { $job } cannot run again, because its arguments could not be stored: { $why }
+rule-without-unit = { $name } has an effect only with a unit: add period, file or unit

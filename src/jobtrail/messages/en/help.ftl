@@ -90,6 +90,7 @@ submit-file = The input file.
 submit-arg = An argument; as typed for a parameter annotated as str, else JSON or text.
 submit-args = All arguments as one JSON object.
 submit-delay = Start after this time at the earliest.
+submit-unit = Key of your own that identifies the unit, such as a tenant.
 submit-if-active = If the unit has an active job: same, raise or queue.
 submit-if-done = If the unit is complete: run, skip or raise.
 submit-idempotency-key = A second submission with the same key returns the first job.

@@ -85,3 +85,4 @@ file-on-its-way = имя { $path } говорит, что файл не зако
 file-not-ready = файл { $path } не готов: рядом нет { $marker }
 celery-full-only = задача Celery запускается заново только в режиме full, а не { $mode }: Celery не знает, что сделал прежний запуск
 celery-no-arguments = задание { $job } нельзя запустить заново, его аргументы не удалось сохранить: { $why }
+rule-without-unit = { $name } действует только для единицы работы: добавьте period, file или unit

@@ -90,6 +90,7 @@ submit-file = Входной файл.
 submit-arg = Параметр; как набран, если аннотирован как str, иначе JSON или текст.
 submit-args = Все параметры одним объектом JSON.
 submit-delay = Начать не раньше чем через это время.
+submit-unit = Свой ключ единицы работы, например арендатор.
 submit-if-active = Если у работы есть идущее задание: same, raise или queue.
 submit-if-done = Если работа уже загружена: run, skip или raise.
 submit-idempotency-key = Вторая подача с этим ключом вернёт первое задание.
