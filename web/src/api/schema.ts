@@ -3641,6 +3641,11 @@ export interface components {
             period?: string | null;
             file?: components["schemas"]["FileGiven"] | null;
             /**
+             * Unit
+             * @description Key of one's own that identifies the unit.
+             */
+            unit?: string | null;
+            /**
              * Priority
              * @description 0 (most urgent) to 9
              */
