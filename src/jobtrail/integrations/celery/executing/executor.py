@@ -109,6 +109,8 @@ class CeleryExecutor(HandingOver):
         refused: set[str] = set()
         with self._connected() as connection:
             away = (OperationalError, *connection.connection_errors)
+            if connection.transport.driver_type == "redis":
+                away += connection.channel_errors  # it is full, or read-only since a failover: that holds for every queue
             producer = self.app.amqp.Producer(connection)
             for ticket in tickets:
                 if ticket.queue in refused:
@@ -122,8 +124,11 @@ class CeleryExecutor(HandingOver):
                 except Exception as error:
                     _log.error("the queue %s cannot be sent to Celery: %s", ticket.queue, error)
                     refused.add(ticket.queue)
+                    producer = self.app.amqp.Producer(connection.channel())  # RabbitMQ closes the one that it refused
                     continue
                 sent.append(ticket)
+            if refused:
+                self._drop()
         return sent
 
     def _send(self, ticket: Ticket, producer: Any) -> None:
