@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
+from brokers import amqp_base, amqp_url, broker, redis_base, redis_url  # noqa: F401 - fixtures
 from services import Unavailable, fresh_database, start_postgres
 from trails import *  # noqa: F403
 from trails import _migrated_file, _shared_database  # noqa: F401

@@ -1,6 +1,6 @@
 """The whole form: ``make faults``. Measures, prints the tables, and with ``--write`` puts them into docs/operating.md.
 
-    python -m tests.faults.report [--short] [--only campaign chaos time] [--seed N] [--seconds N] [--write]
+    python -m tests.faults.report [--short] [--only campaign celery chaos time] [--seed N] [--seconds N] [--write]
 
 ``--seed`` and ``--seconds`` are for the campaign, as the variables `JOBTRAIL_CAMPAIGN_SEED` and `JOBTRAIL_CAMPAIGN_SECONDS`.
 """
@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / name) for name in ("campaign", "faults", "support", "apps")]
 
 import campaign  # noqa: E402
+import celery_faults  # noqa: E402
 import chaos  # noqa: E402
 import invariants  # noqa: E402
 from fleet import fleet  # noqa: E402
@@ -129,7 +130,29 @@ def time_table(server: Cluster, *, short: bool) -> Lines:
     return lines
 
 
-PARTS: dict[str, Callable[..., Lines]] = {"campaign": campaign_table, "chaos": chaos_table, "time": time_table}
+def celery_table(server: Cluster, *, short: bool) -> Lines:
+    """Celery, its broker and the store, one fault after the other."""
+    runs = 1 if short else 2
+    lines = [
+        "A Celery worker with two children, two jobs of 4 s that run, 40 that wait, a lease of 3 s:",
+        "",
+        "| fault | broker | runs | jobs | lost | doubled | seconds until right, at most |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for fault, (_, brokers) in celery_faults.FAULTS.items():
+        for broker in brokers:
+            r = celery_faults.measure(fault, broker, server, runs)
+            lines.append(f"| {fault} | {broker} | {r.runs} | {r.jobs} | {r.lost} | {r.doubled} | {r.seconds:.1f} |")
+            _say(lines[-1])
+    return lines
+
+
+PARTS: dict[str, Callable[..., Lines]] = {
+    "campaign": campaign_table,
+    "celery": celery_table,
+    "chaos": chaos_table,
+    "time": time_table,
+}
 
 
 # -- the page ----------------------------------------------------------------------------------------

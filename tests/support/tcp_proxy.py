@@ -29,6 +29,7 @@ class Proxy:
         self._closed = False
         self._lock = threading.Lock()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._forgotten: set[tuple[socket.socket, socket.socket]] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -56,6 +57,11 @@ class Proxy:
     def hold(self) -> None:
         """Keep connections open and forward nothing, as a network that loses every packet."""
         self._flows.clear()
+
+    def forget(self) -> None:
+        """Forward nothing more on the connections that are open, as a firewall that has forgotten them; new ones work."""
+        with self._lock:
+            self._forgotten |= self._pairs
 
     def release(self) -> None:
         """Forward again, first what was held."""
@@ -103,7 +109,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK):
                 self._flows.wait()
-                sink.sendall(data)
+                if pair not in self._forgotten:
+                    sink.sendall(data)
             self._flows.wait()
         with self._lock:
             known = pair in self._pairs
