@@ -52,8 +52,8 @@ SHORTLY = ("jobs", "coverage", "mapping", "errors", "tasks", "job 0", f"job {len
 
 
 @pytest.mark.parametrize("name", [name if name in SHORTLY else pytest.param(name, marks=pytest.mark.long) for name in PAGES])
-def test_no_page_scrolls_sideways_whatever_is_on_it(hostile, look, name):
-    page = look(hostile[name])
+def test_no_page_scrolls_sideways_whatever_is_on_it(hostile, browse, name):
+    page = browse(hostile[name])
     page.locator("h1").first.wait_for()
     page.locator(".waiting").first.wait_for(state="detached")
     found = {}

@@ -59,8 +59,8 @@ def region(page, name):
     return page.get_by_role("region", name=name)
 
 
-def test_a_message_arrives_by_itself_and_is_read(told, address, look):
-    page = look(address)
+def test_a_message_arrives_by_itself_and_is_read(told, address, browse):
+    page = browse(address)
     inbox = region(page, "Inbox")
     inbox.get_by_text("Nothing unread").wait_for()
     told.happens("parser")
@@ -81,9 +81,9 @@ def test_a_message_arrives_by_itself_and_is_read(told, address, look):
         assert count_unread(conn) == 0
 
 
-def test_deliveries_lead_to_their_jobs(told, address, look):
+def test_deliveries_lead_to_their_jobs(told, address, browse):
     told.happens("parser")
-    page = look(address)
+    page = browse(address)
     rows = region(page, "Recent deliveries").locator("tbody tr")
     rows.first.wait_for()
     shown = sorted(row.locator("td").nth(2).text_content() for row in rows.all())
@@ -100,10 +100,10 @@ def test_deliveries_lead_to_their_jobs(told, address, look):
     page.get_by_text("notify_deliver").first.wait_for()
 
 
-def test_a_channel_that_fails_is_disabled_with_its_message_and_enabled_again(told, address, look):
+def test_a_channel_that_fails_is_disabled_with_its_message_and_enabled_again(told, address, browse):
     for name in ("a", "b", "c"):
         told.happens(name)
-    page = look(address)
+    page = browse(address)
     row = region(page, "Channels").locator("tr", has_text="pager.example.org")
     row.get_by_text("disabled", exact=True).wait_for()
     with told.jobs.store.read() as conn:
@@ -117,8 +117,8 @@ def test_a_channel_that_fails_is_disabled_with_its_message_and_enabled_again(tol
     page.get_by_text("A test message left on pager.").wait_for()
 
 
-def test_rules_and_channels_say_what_is_set(told, address, look):
-    page = look(address)
+def test_rules_and_channels_say_what_is_set(told, address, browse):
+    page = browse(address)
     rule = region(page, "Rules").locator("tr", has_text="on-call")
     rule.get_by_text("reminds every 2 h, quiet 22:00-07:00 Europe/Berlin, says when it is over").wait_for()
     rule.get_by_text("module.*").wait_for()
@@ -127,10 +127,10 @@ def test_rules_and_channels_say_what_is_set(told, address, look):
 
 
 @pytest.mark.parametrize(("role", "buttons"), [("viewer", 0), ("operator", 3)])
-def test_only_what_a_role_may_is_there(told, look, role, buttons):
+def test_only_what_a_role_may_is_there(told, browse, role, buttons):
     told.happens("parser")
     with told.serve(role) as server:
-        page = look(f"{server.address}{PAGE}")
+        page = browse(f"{server.address}{PAGE}")
         page.locator(".nm-inbox li").first.wait_for()
         assert page.get_by_role("button", name="Mark").count() == buttons
         assert page.get_by_role("button", name="Test").count() == 0

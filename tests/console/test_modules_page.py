@@ -49,9 +49,9 @@ def card_of(page, name):
     return page.locator(".om-card").filter(has=page.get_by_role("heading", name=name, exact=True))
 
 
-def test_each_card_shows_what_the_api_says(day, look):
+def test_each_card_shows_what_the_api_says(day, browse):
     server, jobs = day
-    page = look(f"{server.address}{PAGE}")
+    page = browse(f"{server.address}{PAGE}")
     found = jobs.office.all()
     for module in found.modules:
         card = card_of(page, module.module)
@@ -73,8 +73,8 @@ def titles_of(card):
     return card.locator(".om-bar rect title").all_text_contents()
 
 
-def test_counts_are_filters(day, look):
-    page = look(f"{day[0].address}{PAGE}")
+def test_counts_are_filters(day, browse):
+    page = browse(f"{day[0].address}{PAGE}")
     page.get_by_role("button", name="error 2").click()
     assert page.locator(".om-card h2").all_text_contents() == ["feed", "prices"]
     page.get_by_role("button", name="silent 2").press("Enter")
@@ -85,9 +85,9 @@ def test_counts_are_filters(day, look):
     assert page.url.endswith("modules?module=prices")
 
 
-def test_one_module_shows_its_history_and_hours(day, look):
+def test_one_module_shows_its_history_and_hours(day, browse):
     server, jobs = day
-    page = look(f"{server.address}{PAGE}?module=prices")
+    page = browse(f"{server.address}{PAGE}?module=prices")
     found = jobs.office.get("prices")
     rows = page.locator(".om-history tbody tr")
     rows.first.wait_for()
@@ -108,9 +108,9 @@ def test_one_module_shows_its_history_and_hours(day, look):
     card_of(page, "prices").wait_for()
 
 
-def test_a_change_appears_by_itself(site, look):
+def test_a_change_appears_by_itself(site, browse):
     server, jobs = site
-    page = look(f"{server.address}{PAGE}")
+    page = browse(f"{server.address}{PAGE}")
     card_of(page, "parser").get_by_text("rows 120").wait_for()
     assert card_of(page, "parser").locator(".st.ok").count() == 1
     jobs.office.beat("parser", rows=130, message="page 2", wait=True)
@@ -126,11 +126,11 @@ def test_a_change_appears_by_itself(site, look):
     card_of(page, "late").wait_for(state="detached")
 
 
-def test_a_silent_module_sleeps_although_nobody_watches(site, look):
+def test_a_silent_module_sleeps_although_nobody_watches(site, browse):
     """Its status stays ok, because no worker runs; the page knows by its last activity alone, and a beat wakes it."""
     server, jobs = site
     jobs.office.beat("feed", wait=True)
-    page = look(f"{server.address}{PAGE}")
+    page = browse(f"{server.address}{PAGE}")
     card_of(page, "feed").get_by_label("💤").wait_for()
     assert card_of(page, "feed").locator(".st").text_content() == "ok"
     assert card_of(page, "parser").get_by_label("💤").count() == 0
@@ -139,13 +139,13 @@ def test_a_silent_module_sleeps_although_nobody_watches(site, look):
     card_of(page, "feed").get_by_label("💤").wait_for(state="detached")
 
 
-def test_it_says_when_nobody_watches(tmp_path, look):
+def test_it_says_when_nobody_watches(tmp_path, browse):
     clock = MovableClock()
     with closing(JobTrail(f"sqlite:///{tmp_path / 'jobs.db'}", plugins=[Office()], clock=clock)) as jobs:
         jobs.migrate()
         jobs.office.beat("parser", wait=True)
         with office_site(jobs) as server:
-            page = look(f"{server.address}{PAGE}")
+            page = browse(f"{server.address}{PAGE}")
             page.get_by_text("Nobody watches: no worker with Office runs.").wait_for()
             jobs.office.run_once()
             clock.move(seconds=29)
@@ -157,10 +157,10 @@ def test_it_says_when_nobody_watches(tmp_path, look):
             page.get_by_text("Nobody watches since").wait_for()
 
 
-def test_the_strip_of_the_overview(site, look):
+def test_the_strip_of_the_overview(site, browse):
     server, jobs = site
     jobs.office.beat("feed", wait=True)
-    page = look(f"{server.address}/#/")
+    page = browse(f"{server.address}/#/")
     strip = page.get_by_role("region", name="Modules")
     strip.get_by_text("3 ok").wait_for()
     strip.get_by_role("listitem").filter(has_text="feed").get_by_label("💤").wait_for()
@@ -172,9 +172,9 @@ def test_the_strip_of_the_overview(site, look):
     page.get_by_role("heading", level=2, name="sync").wait_for()
 
 
-def test_pause_resume_limits_and_remove(site, look):
+def test_pause_resume_limits_and_remove(site, browse):
     server, jobs = site
-    page = look(f"{server.address}{PAGE}?module=parser")
+    page = browse(f"{server.address}{PAGE}?module=parser")
     page.get_by_role("button", name="Pause …").click()
     dialog = page.get_by_role("dialog", name="Pause parser?")
     dialog.get_by_label("For how long").select_option("240")
@@ -205,9 +205,9 @@ def test_pause_resume_limits_and_remove(site, look):
 
 
 @pytest.mark.parametrize(("role", "buttons"), [("viewer", []), ("operator", ["Pause …"])])
-def test_only_what_a_role_may_is_there(day, look, role, buttons):
+def test_only_what_a_role_may_is_there(day, browse, role, buttons):
     with office_site(day[1], role) as server:
-        page = look(f"{server.address}{PAGE}?module=parser")
+        page = browse(f"{server.address}{PAGE}?module=parser")
         page.locator(".om-history tbody tr").first.wait_for()
         assert page.locator(".om-acts button").all_text_contents() == buttons
 
@@ -226,8 +226,8 @@ def test_russian(day, browse, barriers):
 
 
 @pytest.mark.parametrize("where", [PAGE, f"{PAGE}?module=prices", "/#/"])
-def test_no_barriers_and_no_scrolling_sideways(day, look, barriers, where):
-    page = look(f"{day[0].address}{where}")
+def test_no_barriers_and_no_scrolling_sideways(day, browse, barriers, where):
+    page = browse(f"{day[0].address}{where}")
     page.locator(".om-card, .om-history tbody tr, .om-counts .st").first.wait_for()
     for width in (1240, 390):
         page.set_viewport_size({"width": width, "height": 800})
@@ -235,13 +235,13 @@ def test_no_barriers_and_no_scrolling_sideways(day, look, barriers, where):
     assert barriers(page) == []
 
 
-def test_a_module_with_a_hostile_name_and_words(tmp_path, look):
+def test_a_module_with_a_hostile_name_and_words(tmp_path, browse):
     with closing(JobTrail(f"sqlite:///{tmp_path / 'jobs.db'}", plugins=[Office()])) as jobs:
         jobs.migrate()
         name = "m" * 99
         jobs.office.beat(name, message="<img src=x onerror=alert(1)>" + "w" * 900, wait=True)
         with office_site(jobs) as server:
-            page = look("about:blank")
+            page = browse("about:blank")
             page.set_viewport_size({"width": 390, "height": 800})
             page.goto(f"{server.address}{PAGE}")
             page.get_by_text("<img src=x").wait_for()
@@ -249,11 +249,11 @@ def test_a_module_with_a_hostile_name_and_words(tmp_path, look):
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_before_the_first_module(tmp_path, look):
+def test_before_the_first_module(tmp_path, browse):
     with closing(JobTrail(f"sqlite:///{tmp_path / 'jobs.db'}", plugins=[Office()])) as jobs:
         jobs.migrate()
         with office_site(jobs) as server:
-            page = look(f"{server.address}{PAGE}")
+            page = browse(f"{server.address}{PAGE}")
             page.get_by_text("A module is here after its first beat").wait_for()
             jobs.office.beat("parser", wait=True)
             card_of(page, "parser").wait_for()

@@ -63,29 +63,41 @@ FIRST_LOAD = 250_000  # bytes
 EVERY = [*PAGES, "partial", "completed", "failed", "form", "mapping", "question form", "question mapping"]
 
 
+@pytest.fixture(scope="module")
+def phone(place, new_desk):
+    """A phone in the dark whose owner has chosen Russian."""
+    found = new_desk(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    found.show(place.address)
+    found.page.get_by_role("button", name="RU", exact=True).click()
+    found.page.locator("html[lang=ru]").wait_for()
+    found.as_loaded = True
+    return found
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_a_page_says_what_it_is_about_and_has_no_barriers_on_a_phone_and_in_russian_neither(
-    place, look, barriers, jobs_of, name
+    place, browse, phone, barriers, jobs_of, name
 ):
     where, heading = address(place, name, jobs_of)
-    page = look(where)
+    page = browse(where)
     page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
     page.locator(".waiting").first.wait_for(state="detached")
     assert not scrolls_sideways(page)
     assert not re.search(r"\{\w+[|}\s]", page.inner_text("body"))  # a text that was not filled in
     assert barriers(page, "light") == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.get_by_role("button", name="RU", exact=True).click()
-    page.locator("html[lang=ru]").wait_for()
-    assert not scrolls_sideways(page)
-    assert barriers(page, "dark") == []
+    phone.show(where)
+    phone.page.locator("h1").wait_for()
+    phone.page.locator(".waiting").first.wait_for(state="detached")
+    assert not scrolls_sideways(phone.page)
+    assert barriers(phone.page, "dark") == []
+    assert phone.problems == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
-def test_a_page_has_no_barriers_in_the_dark_on_a_desktop(place, look, barriers, jobs_of, name):
+def test_a_page_has_no_barriers_in_the_dark_on_a_desktop(place, browse, barriers, jobs_of, name):
     where, heading = address(place, name, jobs_of)
-    page = look(where)
+    page = browse(where)
     page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
     page.locator(".waiting").first.wait_for(state="detached")
     assert barriers(page, "dark") == []
@@ -117,9 +129,9 @@ PRESSED = "button, summary, input[type=checkbox], input[role=combobox], [role=gr
 
 
 @pytest.mark.parametrize("name", OPENED)
-def test_what_opens_on_a_page_has_no_barriers(place, look, barriers, jobs_of, name):
+def test_what_opens_on_a_page_has_no_barriers(place, browse, barriers, jobs_of, name):
     where, presses = OPENED[name]
-    page = look(place.address + where.format_map(jobs_of))
+    page = browse(place.address + where.format_map(jobs_of))
     for press in presses:
         named = re.compile(re.escape(press))
         found = page.locator(PRESSED).filter(has_text=named).or_(page.get_by_label(named).and_(page.locator(PRESSED)))
@@ -159,8 +171,8 @@ def test_the_first_load_is_small(place, chromium, jobs_of, where, shown):
     assert 100_000 < sum(sizes.values()) < FIRST_LOAD, sizes
 
 
-def test_a_secret_is_masked_on_the_page(place, look, jobs_of):
-    page = look(f"{place.address}#/jobs/{jobs_of['form']}")
+def test_a_secret_is_masked_on_the_page(place, browse, jobs_of):
+    page = browse(f"{place.address}#/jobs/{jobs_of['form']}")
     page.get_by_text("api_key").first.wait_for()
     assert "s3cret" not in page.content()
 
@@ -172,17 +184,17 @@ def test_an_address_that_leads_nowhere_says_so(place, browse):
     missing.get_by_text("there is no job").wait_for()
 
 
-def test_the_traceback_of_a_failed_job_comes_first_and_is_open(place, look, jobs_of):
-    page = look(f"{place.address}#/jobs/{jobs_of['failed']}")
+def test_the_traceback_of_a_failed_job_comes_first_and_is_open(place, browse, jobs_of):
+    page = browse(f"{place.address}#/jobs/{jobs_of['failed']}")
     trace = page.locator("pre", has_text="PermanentError")
     trace.wait_for()
     log = page.get_by_role("heading", level=2, name="Log", exact=True)
     assert trace.bounding_box()["y"] < log.bounding_box()["y"]
 
 
-def test_arguments_of_many_lines_are_folded(place, look):
+def test_arguments_of_many_lines_are_folded(place, browse):
     job = place.submit("keep_numbers", {"number": 1, "more": {f"key {number}": number for number in range(300)}})
-    page = look(f"{place.address}#/jobs/{job}")
+    page = browse(f"{place.address}#/jobs/{job}")
     folded = page.locator("details.fold").first
     folded.wait_for()
     assert not page.get_by_text('"key 299"').first.is_visible()

@@ -119,7 +119,7 @@ def act(page, found, rng):
 @pytest.mark.parametrize("name", SHORTLY)
 def test_a_page_survives_whoever_presses_all_its_controls_in_any_order(place, browse, filled, name):
     address = place.address + PAGES[name].format_map(filled)
-    page = browse(address)
+    page = browse(address, locale="en-GB")  # a page of its own: it answers dialogs
     page.locator("h1").first.wait_for()
     assert len(walk(page, address, random.Random(SEED), LONG, STEPS)) == STEPS
 
@@ -128,7 +128,7 @@ def test_a_page_survives_whoever_presses_all_its_controls_in_any_order(place, br
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_survives_a_minute_of_it(place, browse, filled, name):
     address = place.address + PAGES[name].format_map(filled)
-    page = browse(address)
+    page = browse(address, locale="en-GB")
     page.locator("h1").first.wait_for()
     print(len(walk(page, address, random.Random(SEED + 1), LONG)), "steps")
 
