@@ -245,7 +245,7 @@ def test_a_refusal_says_which_job_stands_in_the_way(place, browse):
 
 
 def test_c33_a_page_outlives_a_server_that_was_killed_and_shows_what_is_so_then(tmp_path, browse):
-    with running(tmp_path) as site:
+    with running(tmp_path, forked=False) as site:
         job = site.submit("export_report", {"pages": 100_000})
         page = browse(f"{site.address}#/jobs/{job}")
         status(page, "Running")

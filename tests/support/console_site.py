@@ -15,6 +15,8 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import warm
+
 from jobtrail import JobTrail
 
 if TYPE_CHECKING:
@@ -41,14 +43,15 @@ def free_port() -> int:
 class Site:
     """`jobtrail serve` of an application in this folder, on a database and in a folder of its own."""
 
-    def __init__(self, folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs") -> None:
+    def __init__(self, folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs", forked: bool = True) -> None:
         self.folder = folder
         self.app = app
         self.database = url or f"sqlite:///{folder / 'jobs.db'}"
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}/"
         self.extra = extra
-        self.process: subprocess.Popen[bytes] | None = None
+        self.forked = forked
+        self.process: subprocess.Popen[bytes] | warm.Started | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -61,19 +64,13 @@ class Site:
         }
 
     def start(self) -> Site:
-        command = [
-            sys.executable,
-            "-m",
-            "jobtrail",
-            "serve",
-            "--port",
-            str(self.port),
-            "--app",
-            self.app,
-            *self.extra,
-        ]
-        with (self.folder / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
+        words = ("-m", "jobtrail", "serve", "--port", str(self.port), "--app", self.app, *self.extra)
+        path = self.folder / "serve.log"
+        if self.forked:
+            self.process = warm.start(*words, cwd=self.folder, env=self.environment, log=path)
+        else:
+            with path.open("ab") as log:
+                self.process = subprocess.Popen([sys.executable, *words], cwd=self.folder, env=self.environment, stdout=log, stderr=log)
         self.wait("the server answers", self.answers)
         return self
 
@@ -140,8 +137,8 @@ class Site:
 
 
 @contextlib.contextmanager
-def running(folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs") -> Iterator[Site]:
-    site = Site(folder, url, *extra, app=app)
+def running(folder: Path, url: str | None = None, *extra: str, app: str = "console_app:jobs", forked: bool = True) -> Iterator[Site]:
+    site = Site(folder, url, *extra, app=app, forked=forked)
     (folder / "incoming").mkdir(exist_ok=True)
     with contextlib.closing(JobTrail(site.database)) as jobs:
         jobs.migrate()

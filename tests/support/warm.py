@@ -1,6 +1,7 @@
 """Run a Python program as a process of its own without paying for its imports: it is forked from an interpreter that has them.
 
-For programs that are run to their end and are not about starting: examples of the documentation, commands of a page.
+For programs that are not about starting: examples of the documentation and commands of a page, which are run to their end,
+and the servers of the console's tests, which go on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,8 @@ IMPORTED = (
     "jobtrail.database.migration", "sqlalchemy.dialects.sqlite", "rich.console", "typer", "pydantic", "jsonschema",
     "alembic.command", "psycopg",
 )  # fmt: skip
-_server: subprocess.Popen[str] | None = None
+SERVED = ("jobtrail.api.server", "jobtrail.api.serving", "jobtrail.cli.operate.serve", "jobtrail.cli.operate.worker", "websockets.sync.client")
+_interpreters: dict[tuple[str, ...], subprocess.Popen[str]] = {}
 
 
 def run(*words: str, cwd: Path, env: dict[str, str], timeout: float = 50.0) -> subprocess.CompletedProcess[str]:
@@ -32,14 +35,11 @@ def run(*words: str, cwd: Path, env: dict[str, str], timeout: float = 50.0) -> s
 
     Raises: subprocess.TimeoutExpired; the process is killed then.
     """
-    server = _running()
-    assert server.stdin is not None
+    server = _interpreter()
     assert server.stdout is not None
     with tempfile.TemporaryDirectory() as folder:
         order = {"words": words, "cwd": str(cwd), "env": env, "out": f"{folder}/out", "err": f"{folder}/err"}
-        server.stdin.write(json.dumps(order) + "\n")
-        server.stdin.flush()
-        pid = int(server.stdout.readline())
+        pid = int(_answer(server, order))
         too_late = threading.Event()
         timer = threading.Timer(timeout, _kill, [pid, too_late])
         timer.start()
@@ -57,22 +57,74 @@ def _kill(pid: int, too_late: threading.Event) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _running() -> subprocess.Popen[str]:
-    global _server
-    if _server is None or _server.poll() is not None:
+class Started:
+    """A program that goes on; it is used as a `subprocess.Popen` is."""
+
+    def __init__(self, server: subprocess.Popen[str], pid: int) -> None:
+        self.pid = pid
+        self._server = server
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """How it ended, None as long as it runs."""
+        if self._code is None:
+            said = _answer(self._server, {"ended": self.pid})
+            self._code = int(said) if said.strip() else None
+        return self._code
+
+    def wait(self, timeout: float) -> int:
+        """Wait until it has ended.
+
+        Raises: subprocess.TimeoutExpired.
+        """
+        end = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            time.sleep(0.02)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def start(*words: str, cwd: Path, env: dict[str, str], log: Path) -> Started:
+    """Start ``python WORDS``, which may serve; its output goes to the end of the file ``log``."""
+    server = _interpreter(*SERVED)
+    order = {"words": words, "cwd": str(cwd), "env": env, "out": str(log), "err": str(log), "goes_on": True}
+    return Started(server, int(_answer(server, order)))
+
+
+def _answer(server: subprocess.Popen[str], order: dict[str, Any]) -> str:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps(order) + "\n")
+    server.stdin.flush()
+    return server.stdout.readline()
+
+
+def _interpreter(*more: str) -> subprocess.Popen[str]:
+    """The interpreter that has the imports, and those of ``more``; a program that is run to its end must not find them."""
+    if more not in _interpreters or _interpreters[more].poll() is not None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        _server = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        _interpreters[more] = subprocess.Popen(
+            [sys.executable, __file__, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
-        atexit.register(_end)
-    return _server
+        atexit.register(_end, _interpreters[more])
+    return _interpreters[more]
 
 
-def _end() -> None:
-    if _server is not None and _server.stdin is not None:
-        _server.stdin.close()
-        _server.wait(10)
+def _end(server: subprocess.Popen[str]) -> None:
+    if server.stdin is not None:
+        server.stdin.close()
+        server.wait(10)
 
 
 # -- in the interpreter that is forked -------------------------------------------------------------------
@@ -82,17 +134,22 @@ def serve() -> None:
     """Fork for each order, until there are no more; nothing here starts a thread."""
     from importlib import import_module
 
-    for name in IMPORTED:
+    for name in (*IMPORTED, *sys.argv[1:]):
         with contextlib.suppress(ImportError):
             import_module(name)
     base = [path for path in sys.path if path != str(Path(__file__).parent)]
     for line in sys.stdin:
         order = json.loads(line)
+        if "ended" in order:
+            pid, status = os.waitpid(order["ended"], os.WNOHANG)
+            print(os.waitstatus_to_exitcode(status) if pid else "", flush=True)
+            continue
         pid = os.fork()
         if pid == 0:
             _become(order, base)
         print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        if not order.get("goes_on"):
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
 def _become(order: dict[str, Any], base: list[str]) -> None:
