@@ -49,6 +49,25 @@ def client(clients: Callable[..., TestClient]) -> TestClient:
 
 
 @pytest.fixture
-def seen_as(clients: Callable[..., TestClient]) -> Callable[[str | None], TestClient]:
-    """A client whose host says that it is Ann with this role, or nobody."""
-    return lambda role: clients(login=lambda _request: None if role is None else Person("ann", role))
+def seen_as(app_jobs: JobTrail) -> Iterator[Callable[[str | None], TestClient]]:
+    """A client whose host says that it is Ann with this role, or nobody; all of them ask one application of the host."""
+    app: Any = None
+    made: list[TestClient] = []
+
+    def see(role: str | None) -> TestClient:
+        nonlocal app
+        app = app or app_jobs.asgi(login=_ann)
+        headers = OURS if role is None else {**OURS, ROLE: role}
+        made.append(TestClient(app, HERE, client=("127.0.0.1", 50_000), headers=headers, raise_server_exceptions=False))
+        return made[-1]
+
+    yield see
+    for one in made:
+        one.close()
+
+
+ROLE = "X-Role-Of-Ann"
+
+
+def _ann(request: Any) -> Person | None:
+    return Person("ann", request.headers[ROLE]) if ROLE in request.headers else None

@@ -42,10 +42,11 @@ def numbers(client, text):
     return {len(listed["jobs"]), listed["count"]["number"], counted, *([meant.json()["jobs"]] if meant.is_success else [])}
 
 
-@pytest.mark.parametrize("text", FILTERS)
-def test_who_is_shown_masks_cannot_tell_jobs_apart_by_their_secrets(planted, seen_as, text):
-    for role in ("viewer", "operator"):
-        assert numbers(seen_as(role), text) in ({0}, {2})
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_who_is_shown_masks_cannot_tell_jobs_apart_by_their_secrets(planted, seen_as, role):
+    client = seen_as(role)
+    found = {text: numbers(client, text) for text in FILTERS}
+    assert {text: number for text, number in found.items() if number not in ({0}, {2})} == {}
 
 
 def test_names_that_a_task_declares_secret_are_not_searched_in_sources_and_labels_either(app_jobs, seen_as):
