@@ -44,6 +44,8 @@ PARTIAL = [
 ]
 ROWS = {"weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
 
+QUICK = Path(__file__).parents[1] / "apps" / "quick_demo.py"
+
 pytestmark = pytest.mark.timeout(180)
 
 
@@ -216,7 +218,7 @@ def test_the_reasons_are_for_people_and_the_commands_it_names_work(shown: tuple[
 def test_a_demonstration_that_goes_on_serves_the_console_and_leaves_a_question(tmp_path: Path, small_data: Path) -> None:
     known = {name: value for name, value in os.environ.items() if not name.startswith("JOBTRAIL_")}
     there = {"JOBTRAIL_DEMO_DIR": str(tmp_path), "JOBTRAIL_APP": "jobtrail.cli.operate.demo:app"}
-    command = [sys.executable, "-m", "jobtrail", "demo", "--dir", str(tmp_path), "--data", str(small_data), "--port", "0"]
+    command = [sys.executable, str(QUICK), "demo", "--dir", str(tmp_path), "--data", str(small_data), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=known | {"PYTHONUNBUFFERED": "1"})
     try:
         assert process.stdout is not None

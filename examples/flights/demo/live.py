@@ -22,6 +22,7 @@ PACE = 0.25  # seconds for a batch of 50 hours, so that a month takes four
 EVERY = 5.0  # seconds from one submission to the next
 RADAR_EVERY = 8  # of so many submissions one is of the source that fails
 RADAR = "radar/EWR"
+RADAR_AGAIN = 20  # seconds until it is tried again
 SILENT = "LGA"  # its weather no longer comes, so that its module turns to warning and to error
 ACTOR = "jobtrail demo"
 
@@ -60,7 +61,7 @@ class Flow:
 
     def _submit(self, number: int) -> None:
         if number % RADAR_EVERY == 1:
-            retry = {"attempts": 3, "wait": {"kind": "fixed", "seconds": 20}}
+            retry = {"attempts": 3, "wait": {"kind": "fixed", "seconds": RADAR_AGAIN}}
             task = self._jobs.task_named("sync_radar").using(source=RADAR, actor=ACTOR, retry=retry, queue=self._queue)
             task.enqueue(airport="EWR")
             return
