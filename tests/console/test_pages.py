@@ -178,7 +178,7 @@ def test_a_secret_is_masked_on_the_page(place, browse, jobs_of):
 
 
 def test_an_address_that_leads_nowhere_says_so(place, browse):
-    page = browse(f"{place.address}#/nowhere")
+    page = browse(f"{place.address}#/nowhere", locale="en-GB")  # the page of all tests goes there by itself
     page.get_by_role("heading", level=1, name="Nothing is here").wait_for()
     missing = browse(f"{place.address}#/jobs/0197e2c4-8a1b-7c3d-9e4f-1a2b3c4d5e6f")
     missing.get_by_text("there is no job").wait_for()
