@@ -33,11 +33,11 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="help.demo-dir")] = None,
     host: Annotated[str, typer.Option("--host", help="help.demo-host")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="help.free-port")] = 8765,
-    executor: Annotated[str, typer.Option("--executor", metavar="NAME", help="help.demo-executor")] = "local",
+    executor: Annotated[str | None, typer.Option("--executor", metavar="NAME", help="help.demo-executor")] = None,
     broker: Annotated[str | None, typer.Option("--broker", metavar="URL", help="help.demo-broker")] = None,
 ) -> int:
     """Load real data with jobs, correct it, run again what failed, then show it in the console."""
-    if executor not in {"local", "celery"} or (executor == "celery") != (broker is not None) or (broker and not once):
+    if executor not in {None, "local", "celery"} or (executor == "celery") != (broker is not None) or (broker and not once):
         raise UsageError(Message("cli.demo-executor"))
     with use_language("en"):  # of what its workers store and log, and of what the example prints
         code: int = part("demo.run").run_demo(
