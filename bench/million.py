@@ -36,6 +36,7 @@ from jobtrail.database import migration, tables
 from jobtrail.job.failure import describe
 from jobtrail.job.period import Period
 from jobtrail.job.unit import unit_of
+from jobtrail.store.totals import ends, folding
 
 TASKS, SOURCES, ERRORS, CHUNK = 300, 40, 100, 20_000
 MANY_ITEMS = 100_000  # of one job
@@ -57,6 +58,10 @@ PAGES = {
     "its failed items": "/api/jobs/{big}/items?outcome=failed",
     "overview, numbers": "/api/stats",
     "overview, over time": "/api/stats/series?hours=24",
+    "overview, a week": "/api/stats/series?hours=168",
+    "overview, a week of a task": "/api/stats/series?hours=168&task=task_007",
+    "overview, a year": "/api/stats/series?hours=8784",
+    "list, ended within": "/api/jobs?q=status:failed ended:2026-03-01/2026-03-02&limit=50",
     "overview, what is needed": "/api/stats/needs",
     "coverage": "/api/units?task=task_007&first=2025-01-01&last=2025-12-31",
     "errors": "/api/errors",
@@ -103,6 +108,7 @@ class Filling:
         units = list(self.units.values())
         for first in range(0, len(units), CHUNK):
             self.app.store.write(lambda conn, first=first: self.write_units(conn, units[first : first + CHUNK]))
+        folding.run_once(self.app.store, self.app.store.now())
         # As autovacuum leaves it.
         with self.app.store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
             conn.exec_driver_sql("ANALYZE" if self.app.store.database.is_sqlite else "VACUUM (ANALYZE)")
@@ -110,6 +116,7 @@ class Filling:
     def write(self, conn: Any, rows: list[Any], items: list[Any]) -> None:
         dialect = self.app.store.dialect
         dialect.insert_many(conn, tables.jobs, _JOB, rows)
+        ends.count(conn, dialect, ends.ended(conn, [row[0] for row in rows]))
         if items:
             columns = ("generation", "loop", "key", "position", "outcome", "reason", "error_type", "job_id", "run_no", "tries", "at")
             dialect.insert_many(conn, tables.items, columns, items)

@@ -60,7 +60,8 @@ class Move:
 
     ``values`` are the columns that change besides the status; ``keeps_unit`` is set where the unit stays
     taken although the state is final (a forced end whose body still runs). ``asks`` is the question that is
-    stored with it, ``follow`` are the successors that the run declared; both as plain JSON values.
+    stored with it, ``follow`` are the successors that the run declared; both as plain JSON values. ``about`` is
+    what the job is counted under when it ends, as its subject knows it.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Move:
     detail: Mapping[str, Any] | None = None
     asks: Mapping[str, Any] | None = None
     follow: tuple[Mapping[str, Any], ...] = ()
+    about: tuple[str, str, str | None, datetime, datetime] | None = None
 
     @property
     def settles(self) -> bool:
@@ -90,7 +92,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The job that a move is about: its id, its token, and what the moves need to know of it."""
+    """The job that a move is about: its id, its token, and what the moves need to know of it.
+
+    ``about`` is its task, queue and source, since when it was due, and when it started.
+    """
 
     id: str
     run_no: int
@@ -106,6 +111,7 @@ class Subject:
     put_backs: int = 0
     strikes: int = 0
     suspect: bool = False
+    about: tuple[str, str, str | None, datetime, datetime] | None = None
 
     @classmethod
     def of(cls, row: JobRow) -> Subject:
@@ -143,7 +149,7 @@ def check_legal(name: str, leaves: Iterable[Status], to: Status) -> None:
 def _move(name: str, job: Subject, to: Status, values: Mapping[str, Any], **rest: Any) -> Move:
     leaves = rest.pop("leaves", None) or (job.status,)
     check_legal(name, leaves, to)
-    return Move(name, job.id, job.run_no, leaves, to, values, unit=job.unit, **rest)
+    return Move(name, job.id, job.run_no, leaves, to, values, unit=job.unit, about=job.about, **rest)
 
 
 # -- while it waits ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,7 @@ from jobtrail.store.queues import waiting_queues
 from jobtrail.store.search import search as job_search
 from jobtrail.store.search.masked_view import MaskedView
 
-from .monitoring import statistics
-from .monitoring.charts import SeriesReader
+from .monitoring import charts, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +49,6 @@ class QueryContext:
     find_schedules: Callable[[], Schedules]
     cache: ReadCache | None = None
     search_seconds: Callable[[], float] | None = None
-    series: SeriesReader = field(default_factory=SeriesReader)
 
     @property
     def tasks(self) -> Tasks:
@@ -133,8 +131,7 @@ class QueryContext:
 
     def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
         """How many jobs of each queue ended per second in the last minutes."""
-        heads = statistics.heads(self.waiting(conn, now))
-        found: dict[str, float] = self.cached("rates", lambda: self.series.rates(conn, now, heads))
+        found: dict[str, float] = self.cached("rates", lambda: charts.rates(conn, now))
         return found
 
 

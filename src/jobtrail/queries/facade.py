@@ -53,7 +53,7 @@ class Queries(JobQueries):
         """The same queries for many clients: counts are kept for a second, searches end after ``search_seconds()``."""
         found = self.context
         return Queries(
-            QueryContext(found.service, found.find_tasks, found.find_schedules, cache, search_seconds, found.series)
+            QueryContext(found.service, found.find_tasks, found.find_schedules, cache, search_seconds)
         )
 
     # -- units ---------------------------------------------------------------------------------------
@@ -178,10 +178,12 @@ class Queries(JobQueries):
         with self.context.search() as conn:
             return overview.read(conn, self.context)
 
-    def series(self, hours: float = 24, task: str | None = None) -> charts.ChartSeries:
-        """What was submitted, waited, ran and ended over the last ``hours``; of one task where it is given."""
+    def series(
+        self, hours: float = 24, task: str | None = None, *, queue: str | None = None, source: str | None = None
+    ) -> charts.ChartSeries:
+        """What ended over the last ``hours``, and how long it waited and ran; of one task, queue or source where it is given."""
         with self.context.search() as conn:
-            return overview.series(conn, self.context, hours, task)
+            return overview.series(conn, self.context, hours, task=task, queue=queue, source=source)
 
     def attention(self) -> attention_queries.AttentionList:
         """What needs a person now, the nearest deadline first."""

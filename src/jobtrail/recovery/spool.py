@@ -208,7 +208,7 @@ def _plain(one: RunEnd) -> dict[str, Any]:
 
 
 def _plain_move(move: Move) -> dict[str, Any]:
-    return {f.name: getattr(move, f.name) for f in fields(Move)}
+    return {f.name: getattr(move, f.name) for f in fields(Move) if f.name != "about"}  # its row says it again
 
 
 def _run_end(kept: dict[str, Any]) -> RunEnd:

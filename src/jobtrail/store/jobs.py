@@ -17,6 +17,7 @@ from jobtrail.job.task import OWN_TASKS
 from jobtrail.messages import Message
 
 from . import events, questions, successors, units
+from .totals import ends
 from .workers import ALIVE
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def apply(
     ended: list[Move] = []
     done: list[Move] = []
     followed: set[str] = set()
+    undone = _ends_undone(conn, moves)
     for (_, leaves, to, columns, frees), group in groups.items():
         names = (*columns, "unit_lock") if frees else columns
         tail = (None,) if frees else ()
@@ -127,8 +129,24 @@ def apply(
     for move in sorted(ended, key=_unit):
         lines += _after_end(conn, move, now, ledgers or {})
     events.append(conn, dialect, lines)
+    _count_ends(conn, dialect, done, undone)
     _what_follows(conn, dialect, done, followed, now, wake)
     return refused
+
+
+def _ends_undone(conn: Connection, moves: Sequence[Move]) -> list[ends.End]:
+    """The ends that a retry is about to take back."""
+    ids = [move.job_id for move in moves if move.name == "retried"]
+    return ends.ended(conn, ids, lock=True) if ids else []
+
+
+def _count_ends(conn: Connection, dialect: Dialect, done: Sequence[Move], undone: Sequence[ends.End]) -> None:
+    settled = [move for move in done if move.settles]
+    if settled:
+        ends.count_moves(conn, dialect, settled)
+    if undone:
+        again = {move.job_id for move in done if move.name == "retried"}
+        ends.count(conn, dialect, (end for end in undone if end.id in again), -1)
 
 
 def _left(leaves: tuple[Status, ...], *, stopping: bool) -> Status:

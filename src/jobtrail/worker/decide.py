@@ -29,6 +29,7 @@ NO_RETRY = Retry()
 
 def subject_of(claim: Claim, worker: str, stop: Stop | None = None) -> Subject:
     """The job of a claim, as the transitions need it."""
+    due, started = claim.due_at, claim.started_at
     return Subject(
         id=claim.id,
         run_no=claim.run_no,
@@ -42,6 +43,7 @@ def subject_of(claim: Claim, worker: str, stop: Stop | None = None) -> Subject:
         put_backs=claim.put_backs,
         hand_backs=claim.hand_backs,
         suspect=claim.suspect,
+        about=None if due is None else (claim.task, claim.queue, claim.source, due, started),
     )
 
 

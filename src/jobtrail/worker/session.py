@@ -7,6 +7,7 @@ import ctypes
 import gc
 import logging
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -25,6 +26,7 @@ from jobtrail.recovery.retention import RetentionLoop
 from jobtrail.recovery.upkeep import Upkeep
 from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs, workers
+from jobtrail.store.totals import folding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("jobtrail.worker")
 M_MMAP_THRESHOLD = -3  # glibc: malloc.h
 LARGE_BLOCK = 1 << 20  # bytes
+JOIN_TOTALS_EVERY = 15.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class WorkerSession:
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
         self._upkeep_loop = BackgroundLoop("upkeep", self._upkeep.run_once, settings.sweep_interval)
         self._retention = RetentionLoop(store, settings)
+        self._leaving = threading.Event()
+        self._totals = BackgroundLoop("totals", self._join_totals, JOIN_TOTALS_EVERY)
         self._companions: list[Companion] = []
         self.condition = Condition(store.now)
 
@@ -118,8 +123,12 @@ class WorkerSession:
             self._look_at_once()
             self._upkeep_loop.start()
             self._retention.start()
+            self._totals.start()
         for companion in self._companions:
             companion.start()
+
+    def _join_totals(self) -> None:
+        folding.run_once(self._store, self._store.now(), wait=self._leaving.wait)
 
     def _look_at_once(self) -> None:
         """Recover at once what a predecessor on this host left; where that fails, the background loop repeats it."""
@@ -138,6 +147,8 @@ class WorkerSession:
                 companion.stop()
         self._upkeep_loop.stop()
         self._retention.stop()
+        self._leaving.set()
+        self._totals.stop()
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
 
@@ -186,7 +197,7 @@ class WorkerSession:
 
     def health(self) -> list[Health]:
         """The health of the background loops of this session."""
-        loops = (self._beat, self._upkeep_loop, self._retention) if self._leads else (self._beat,)
+        loops = (self._beat, self._upkeep_loop, self._retention, self._totals) if self._leads else (self._beat,)
         own = [*(one.health() for one in loops), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 

@@ -917,7 +917,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was submitted, waited, ran and ended over time */
+        /** What ended over time, and how long it waited and ran */
         get: operations["showSeries"];
         put?: never;
         post?: never;
@@ -1570,7 +1570,7 @@ export interface components {
         };
         /**
          * ChartPoint
-         * @description One step of a series. ``waiting`` and ``running`` are averages; in the last step they are the present numbers.
+         * @description What ended in one step of a series, and how long that waited and ran.
          */
         ChartPoint: {
             /**
@@ -1578,38 +1578,31 @@ export interface components {
              * Format: date-time
              */
             at: string;
-            /** Submitted */
-            submitted: number;
             /**
              * Finished
-             * @description By status.
+             * @description Jobs by status.
              */
             finished: {
                 [key: string]: number;
             };
-            /** Waiting */
-            waiting: number;
-            /** Running */
-            running: number;
             wait: components["schemas"]["DurationSpread"] | null;
             run: components["schemas"]["DurationSpread"] | null;
         };
         /**
          * ChartSeries
-         * @description Submitted, waiting, running and ended jobs over time, in steps of ``step`` seconds.
+         * @description Ended jobs over time, in steps of ``step`` seconds. A job that was retried counts where it ends again.
          */
         ChartSeries: {
             /** Step */
             step: number;
             /** Points */
             points: components["schemas"]["ChartPoint"][];
-            /**
-             * Sampled
-             * @description There were so many jobs that some stand for others; submitted is exact.
-             */
-            sampled: boolean;
             /** Task */
             task: string | null;
+            /** Queue */
+            queue: string | null;
+            /** Source */
+            source: string | null;
             /**
              * Now
              * Format: date-time
@@ -1739,7 +1732,7 @@ export interface components {
         };
         /**
          * DurationSpread
-         * @description Durations in seconds: the median ``p50`` and the 95th percentile ``p95``.
+         * @description Durations in seconds: the median ``p50`` and the 95th percentile ``p95``, within 4 %.
          */
         DurationSpread: {
             /** P50 */
@@ -6018,6 +6011,10 @@ export interface operations {
                 hours?: number;
                 /** @description Of one task. */
                 task?: string | null;
+                /** @description Of one queue. */
+                queue?: string | null;
+                /** @description Of one source. */
+                source?: string | null;
             };
             header?: never;
             path?: never;

@@ -13,6 +13,7 @@ export const KEYS = [
   "file",
   "after",
   "before",
+  "ended",
   "error",
   "outcome",
   "kind",
@@ -44,6 +45,7 @@ export const VALUES: Record<string, readonly string[]> = {
   outcome: ["success", "partial", "error", "none"],
   after: ["30m", "2h", "1d", "2d", "1w"],
   before: ["30m", "2h", "1d", "2d", "1w"],
+  ended: ["30m", "2h", "1d", "2d", "1w"],
 };
 
 const WORD = /-?(?:[A-Za-z_][^\s:"]*:)?(?:"(?:\\.|[^"\\])*"?|[^\s"]+)|"/g;

@@ -1,12 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Point, spreads, stacked, sums } from "./series";
+import { opened, type Point, spreads, stacked, sums } from "./series";
 
 const point = (finished: Record<string, number>, run: Point["run"] = null): Point => ({
   at: "2026-03-02T14:00:00Z",
-  submitted: 0,
   finished,
-  waiting: 0,
-  running: 0,
   wait: null,
   run,
 });
@@ -27,5 +24,12 @@ describe("a series", () => {
 
   it("is summed by end", () => {
     expect(sums([point({ completed: 5 }), point({ completed: 1, failed: 2 })])).toEqual({ completed: 6, failed: 2 });
+  });
+
+  it("opens the jobs of a step", () => {
+    const at = Date.UTC(2026, 2, 2, 14) / 1000;
+    expect(opened(at, 300, { task: "load", queue: undefined, source: "w A" }, "failed")).toBe(
+      'task:load source:"w A" status:failed ended:2026-03-02T14:00:00Z/2026-03-02T14:05:00Z',
+    );
   });
 });

@@ -1,11 +1,10 @@
 /* From points of the API to what is drawn: columns of numbers, stacked, and the words beside them. Pure. */
 
+import { join, word } from "./filter";
+
 export interface Point {
   at: string;
-  submitted: number;
   finished: Record<string, number>;
-  waiting: number;
-  running: number;
   wait: { p50: number; p95: number } | null;
   run: { p50: number; p95: number } | null;
 }
@@ -43,6 +42,13 @@ export function spreads(points: readonly Point[]): {
     run50: points.map((point) => least(point.run?.p50)),
     run95: points.map((point) => least(point.run?.p95)),
   };
+}
+
+/** The filter that finds the jobs of one step; the page lists as many as the chart counts, while they are kept. */
+export function opened(at: number, step: number, narrow: Record<string, string | undefined>, end?: string): string {
+  const moment = (second: number) => new Date(second * 1000).toISOString().replace(".000", "");
+  const words = Object.entries(narrow).flatMap(([key, value]) => (value ? [word(key, value)] : []));
+  return join([...words, ...(end ? [`status:${end}`] : []), `ended:${moment(at)}/${moment(at + step)}`]);
 }
 
 export function sums(points: readonly Point[]): Record<string, number> {

@@ -1,4 +1,5 @@
 /* A chart drawn by uPlot in the colours of the page, with the same numbers as a table behind a button. */
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -7,6 +8,7 @@ import { useTheme } from "../lib/theme";
 import { Card } from "./basic";
 
 export interface Line {
+  name: string;
   label: string;
   tone: string;
   values: (number | null)[];
@@ -23,7 +25,12 @@ interface ChartProps {
   lines: Line[];
   log?: boolean;
   value: (number: number) => string;
+  /** What a step opens, and within it one line; only where the chart counts jobs. */
+  jobs?: (at: number, line?: string) => string;
 }
+
+/** Counts of jobs have no parts, so neither has their axis. */
+const WHOLE = [1, 2, 5].flatMap((one) => [...Array(12).keys()].map((power) => one * 10 ** power)).sort((a, b) => a - b);
 
 function colour(name: string): string {
   return resolved(`var(--${name})`);
@@ -75,6 +82,7 @@ function options(props: ChartProps, width: number): uPlot.Options {
       {
         ...axis,
         size: props.log ? 48 : 44,
+        incrs: props.jobs ? WHOLE : undefined,
         splits: props.log ? (_u, _axis, least, most) => SPANS.filter((one) => one >= least && one <= most) : undefined,
         values: (_u, found) => found.map((number) => (number === null ? "" : props.value(number))),
         space: 34,
@@ -96,8 +104,14 @@ function options(props: ChartProps, width: number): uPlot.Options {
   };
 }
 
+/** The line that is drawn at a place of the chart: the lowest stack that reaches above it. */
+function lineAt(props: ChartProps, index: number, value: number): string | undefined {
+  return [...props.lines].reverse().find((one) => (one.values[index] ?? 0) >= value)?.name;
+}
+
 export function Chart(props: ChartProps) {
   const { t } = useSpeech();
+  const go = useNavigate();
   const [theme] = useTheme();
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -120,6 +134,13 @@ export function Chart(props: ChartProps) {
       place,
     );
     plot.current = made;
+    made.over.addEventListener("click", () => {
+      const { idx, top } = made.cursor;
+      const { jobs, times } = now.current;
+      if (!jobs || idx === null || idx === undefined || times[idx] === undefined) return;
+      const line = lineAt(now.current, idx, made.posToVal(top ?? 0, "y"));
+      if (line) void go({ to: "/jobs", search: { q: jobs(times[idx], line) } });
+    });
     const watch = new ResizeObserver(() => made.setSize({ width: place.clientWidth, height: HEIGHT }));
     watch.observe(place);
     return () => {
@@ -143,7 +164,13 @@ export function Chart(props: ChartProps) {
             </>
           )}
         </p>
-        <div className="chart-box" ref={box} role="img" aria-label={`${props.title}: ${t("chart.table.hint")}`} />
+        <div
+          className={`chart-box ${props.jobs ? "opens" : ""}`}
+          ref={box}
+          role="img"
+          aria-label={`${props.title}: ${t("chart.table.hint")}`}
+        />
+        {props.jobs && <p className="small dim">{t("chart.open")}</p>}
         <button type="button" className="link small" aria-expanded={told} onClick={() => setTold(!told)}>
           {t(told ? "chart.hide" : "chart.table")}
         </button>
@@ -206,7 +233,15 @@ function Numbers({ props }: { props: ChartProps }) {
                 const value = bare(props, one, index, top);
                 return (
                   <td key={one.label} className="num">
-                    {value === null ? "–" : props.value(value)}
+                    {value && props.jobs ? (
+                      <Link to="/jobs" search={{ q: props.jobs(at, one.name) }}>
+                        {props.value(value)}
+                      </Link>
+                    ) : value === null ? (
+                      "–"
+                    ) : (
+                      props.value(value)
+                    )}
                   </td>
                 );
               })}

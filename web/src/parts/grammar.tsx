@@ -8,6 +8,7 @@ const LINES: [string, Key][] = [
   ["source:weather/*", "grammar.source"],
   ["period:2013-02", "grammar.period"],
   ["after:2d  before:2013-05-01", "grammar.after"],
+  ["ended:2d  ended:2013-05-01/2013-05-02", "grammar.ended"],
   ["error:timeout", "grammar.error"],
   ["args.airport:EWR", "grammar.args"],
   ["label:tenant=acme", "grammar.label"],

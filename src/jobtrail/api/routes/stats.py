@@ -26,14 +26,17 @@ def make(context: ApiContext) -> APIRouter:
         return await context.cached("statistics", queries.statistics)
 
     @router.get(
-        "/stats/series", operation_id="showSeries", summary="What was submitted, waited, ran and ended over time"
+        "/stats/series", operation_id="showSeries", summary="What ended over time, and how long it waited and ran"
     )
     @needs("viewer")
     async def over_time(
         hours: Annotated[float, Query(gt=0, le=LONGEST, description="The last so many hours.")] = 24,
         task: Annotated[str | None, Query(max_length=200, description="Of one task.")] = None,
+        queue: Annotated[str | None, Query(max_length=200, description="Of one queue.")] = None,
+        source: Annotated[str | None, Query(max_length=1000, description="Of one source.")] = None,
     ) -> charts.ChartSeries:
-        return await context.cached(("series", hours, task), lambda: queries.series(hours, task))
+        key = ("series", hours, task, queue, source)
+        return await context.cached(key, lambda: queries.series(hours, task, queue=queue, source=source))
 
     @router.get("/stats/needs", operation_id="listNeeds", summary="What needs a person now, the nearest deadline first")
     @needs("viewer")

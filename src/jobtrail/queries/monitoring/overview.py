@@ -73,20 +73,23 @@ def read(conn: Connection, context: QueryContext) -> Statistics:
     )  # fmt: skip
 
 
-def series(conn: Connection, context: QueryContext, hours: float, task: str | None = None) -> charts.ChartSeries:
-    """Read what was submitted, waited, ran and ended over the last hours.
+def series(
+    conn: Connection,
+    context: QueryContext,
+    hours: float,
+    *,
+    task: str | None = None,
+    queue: str | None = None,
+    source: str | None = None,
+) -> charts.ChartSeries:
+    """Read what ended over the last hours.
 
     Args:
         conn: a connection for reading.
         context: the application.
         hours: how far back.
         task: of this task only.
+        queue: of this queue only.
+        source: of this source only.
     """
-    now, seconds = context.now(), hours * 3600
-    if task is not None:
-        found = context.series.read(conn, now, seconds=seconds, task=task)
-    else:
-        waiting = context.waiting(conn, now)
-        current = (sum(one.due for one in waiting), sum(number for *_, number in statistics.held(conn)))
-        found = context.series.read(conn, now, seconds=seconds, standing=current, heads=statistics.heads(waiting))
-    return charts.ChartSeries(step=found.step, points=found.points, sampled=found.sampled, task=task, now=now)
+    return charts.series(conn, context.now(), hours * 3600, task=task, queue=queue, source=source)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of", "celery")
 TIMES = ("after", "before")
+ENDED = "ended"
 LOOKED_AT = ("error", "file")
-WORDS = (*IN_SQL, *TIMES, *LOOKED_AT)
+WORDS = (*IN_SQL, *TIMES, ENDED, *LOOKED_AT)
 ARGUMENT = "args."
 TEXT = "text"
 TEXTS = ("args", "error", "note", "task", "source", "period", "file", "labels", "reason", "context")
@@ -129,6 +130,10 @@ def _words(key: str, value: str, *, quoted: bool) -> list[Word]:
     if key in TIMES:
         _check_time(key, value)
         return [Word(value)]
+    if key == ENDED:
+        for edge in value.split("/", 1):
+            _check_time(key, edge)
+        return [Word(value)]
     if key == "status":
         return [Word(state) for state in _states(value)]
     if key == "outcome" and value not in {*Outcome, "none"}:
@@ -160,6 +165,12 @@ def _states(value: str) -> list[str]:
 def _check_time(key: str, value: str) -> None:
     if moment(value, datetime(2020, 1, 1, tzinfo=UTC)) is None:
         raise InvalidFilter(Message("store.filter-no-time", key=key, value=value))
+
+
+def span(value: str, now: datetime) -> tuple[datetime, datetime]:
+    """The moments that ``2d`` or ``START/END`` mean: since when, and until when, by default for ever."""
+    since, _, until = value.partition("/")
+    return moment(since, now) or now, (moment(until, now) if until else None) or datetime.max.replace(tzinfo=UTC)
 
 
 def moment(value: str, now: datetime) -> datetime | None:

@@ -24,10 +24,11 @@ from sqlalchemy import text as sql
 from jobtrail.database.tables import DUE, HANDED, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.masking import is_secret
-from jobtrail.job.model import Outcome, Status, file_name
+from jobtrail.job.model import FINAL, Outcome, Status, file_name
 from jobtrail.messages import Message
+from jobtrail.store.totals import ends
 
-from .grammar import HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse
+from .grammar import ENDED, HASH, ID, IDS, TIMES, Filter, Term, Word, moment, parse, span
 from .scan_filter import NEWEST, Looking, decoded
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _SUSPECT = "suspect AND status IN ('pending', 'running', 'cancelling')"
 _BEHIND = "status = 'pending' AND waits_for IS NOT NULL"
 _HELD = "status IN ('running', 'cancelling')"
 _TICKET_ID = re.compile(rf"(?P<job>{ID.pattern})-\d*")  # of a job that is handed over to Celery: its id and the number of the run
+_FINAL = sorted(status.value for status in FINAL)
 FEW = 5000  # jobs; up to so many of a status are found through its index first
 
 
@@ -79,6 +81,8 @@ def _conditions(found: Filter, ask: _Ask) -> list[ColumnElement[bool]]:
 def _condition(term: Term, ask: _Ask) -> ColumnElement[bool]:
     if term.key == "status" and not term.negated:
         return _of_status({word.value for word in term.words}, ask)
+    if term.key == ENDED and not term.negated:
+        return or_(*(_ended(word, ask, through_totals=len(term.words) == 1) for word in term.words))
     condition = or_(*(_one(term.key, word, ask) for word in term.words))
     # NULL is not the value either, so "not" must not lose it.
     return not_(func.coalesce(condition, false())) if term.negated else condition
@@ -88,6 +92,8 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if key in TIMES:
         edge = smallest_id(moment(word.value, ask.now) or ask.now)
         return jobs.c.id >= edge if key == "after" else jobs.c.id < edge
+    if key == ENDED:
+        return _ended(word, ask)
     if key == "label":
         return _label(word, ask)
     if key == "celery":
@@ -103,6 +109,16 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
     if key in IDS:
         return _same_id(jobs.c[key], word)
     return (_same_shown if key == "source" else _same)(jobs.c[key], word, ask)
+
+
+def _ended(word: Word, ask: _Ask, *, through_totals: bool = False) -> ColumnElement[bool]:
+    """Ends have no index: the totals know between which ids the jobs lie that ended within a time."""
+    since, until = span(word.value, ask.now)
+    found = and_(jobs.c.status.in_(_FINAL), jobs.c.finished_at >= since, jobs.c.finished_at < until)
+    if not through_totals:
+        return found
+    ids = ends.ids_between(ask.conn, since, until)
+    return false() if ids is None else and_(found, jobs.c.id.between(*ids))
 
 
 def _of_status(states: set[str], ask: _Ask) -> ColumnElement[bool]:

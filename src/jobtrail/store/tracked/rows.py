@@ -14,6 +14,7 @@ from jobtrail.database.tables import DUE, job_labels, jobs
 from jobtrail.job.model import JobRow, Status
 from jobtrail.job.task import TRACKED
 from jobtrail.store.jobs import columns, read
+from jobtrail.store.totals import ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +44,9 @@ _HELD = text("jobtrail_jobs.status IN ('running', 'cancelling')")
 def insert(conn: Connection, dialect: Dialect, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert jobs that have begun, or have ended already; ``names`` are the columns."""
     dialect.insert_jobs(conn, names, rows)
+    if "finished_at" in names:
+        ids = [row[names.index("id")] for row in rows]
+        ends.count(conn, dialect, ends.ended(conn, ids))
 
 
 def add_ids(conn: Connection, dialect: Dialect, system: str, ids: Iterable[tuple[str, str]]) -> None:
