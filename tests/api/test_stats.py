@@ -185,6 +185,24 @@ def test_what_needs_a_person_comes_with_the_nearest_deadline_first_and_equal_fai
     assert (kinds["no_worker"]["queue"], kinds["no_worker"]["count"]) == ("nobody", 1)
 
 
+def test_what_follows_a_deadline_is_the_same_in_the_overview_and_among_the_questions(app_jobs, client):
+    @app_jobs.task
+    def asks_with_default(ctx):
+        return ctx.ask("go", "Go?", bool, expires=timedelta(hours=1), default=True)
+
+    @app_jobs.task
+    def asks_without(ctx):
+        return ctx.ask("go", "Go?", bool, expires=timedelta(hours=1))
+
+    asks_with_default.enqueue()
+    asks_without.enqueue()
+    drain(app_jobs)
+    overview = {one["question"]: one["has_default"] for one in needs(client)}
+    inbox = {one["id"]: one["has_default"] for one in client.get("/api/questions").json()["questions"]}
+    assert overview == inbox
+    assert sorted(overview.values()) == [False, True]
+
+
 def test_what_was_taken_up_needs_nobody_any_more(app_jobs, client):
     (job,) = app_jobs.task_named("fail").enqueue_many([{}])
     drain(app_jobs)

@@ -1149,6 +1149,11 @@ export interface components {
             /** Question */
             question: string | null;
             /**
+             * Has Default
+             * @description Of a question: if nobody answers, its default is taken; else the job fails.
+             */
+            has_default: boolean | null;
+            /**
              * Asks
              * @description Of a question: input or mapping.
              */

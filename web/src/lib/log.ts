@@ -7,7 +7,7 @@ export interface LogRecord {
   text: string;
 }
 
-export const MOST = 20_000;
+export const MOST = 60_000; // a log of 1 MB in lines of 17 characters
 
 /** What has come, with what was there; a piece that came again replaces the old one (the last piece may have grown). */
 export function joined(old: readonly LogRecord[], fresh: readonly LogRecord[]): LogRecord[] {
@@ -20,11 +20,26 @@ export function joined(old: readonly LogRecord[], fresh: readonly LogRecord[]): 
   return [...before, ...fresh, ...after].slice(-MOST);
 }
 
+const ESCAPE = new RegExp(
+  `${String.fromCharCode(27)}(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^${String.fromCharCode(7)}]*${String.fromCharCode(7)})`,
+  "g",
+);
+
+/** The text without the colours that a terminal would draw. */
+export function uncoloured(text: string): string {
+  return text.replace(ESCAPE, "");
+}
+
 const HEAD = /^\S+Z [A-Z]+ /;
 
 /** The text without its time and level, which stand in columns of their own. */
 export function body(record: LogRecord): string {
-  return record.at ? record.text.replace(HEAD, "") : record.text;
+  return uncoloured(record.at ? record.text.replace(HEAD, "") : record.text);
+}
+
+/** Where the first error stands; -1 where there is none. */
+export function firstError(records: readonly LogRecord[]): number {
+  return records.findIndex((record) => record.level === "ERROR" || record.level === "CRITICAL");
 }
 
 /** The text in parts, those that were searched for marked. */

@@ -76,7 +76,12 @@ export function Errors() {
                   <td className="num" data-th={t("nav.jobs")}>
                     <b>{count(kind.jobs.number, !kind.jobs.more)}</b>
                   </td>
-                  <td data-th={t("errors.tasks")}>{kind.tasks.join(", ")}</td>
+                  <td data-th={t("errors.tasks")}>
+                    {kind.tasks.join(", ")}
+                    {kind.jobs.number > TASKS_LOOKED_AT && (
+                      <span className="dim small"> {t("errors.tasks.newest", { n: TASKS_LOOKED_AT })}</span>
+                    )}
+                  </td>
                   <td data-th={t("errors.last")}>
                     <Link className="quiet-link" to="/jobs/$id" params={{ id: kind.last_job }}>
                       <StatusTag status={kind.last_status} />
@@ -99,6 +104,7 @@ export function Errors() {
   );
 }
 
+const TASKS_LOOKED_AT = 20; // newest jobs of an error whose tasks the server names
 const PARTS = 24;
 
 /** When which error came in which task: height and number, a colour only says that it is an error. */

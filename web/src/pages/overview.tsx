@@ -1,5 +1,6 @@
 /* Overview: what needs me now? Then whether it flows, how it has gone on, and what comes next. */
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useTopic } from "../api/live";
 import { useLook } from "../api/queries";
 import type { Needs, Now, ScheduleList, Workers } from "../api/types";
@@ -48,6 +49,7 @@ export function Overview() {
   useTopic("workers", {});
   const needs = useLook<Needs>("stats/needs");
   const stats = useLook<Now>("stats");
+  const [whole, setWhole] = useState(false);
   const number = needs.data?.needs.length ?? 0;
   return (
     <>
@@ -63,7 +65,7 @@ export function Overview() {
           {needs.isPending && <Waiting />}
           {needs.data && number === 0 && <Empty title={t("needs.none")}>{t("needs.none.how")}</Empty>}
           <ol className="needs">
-            {needs.data?.needs.slice(0, SHOWN).map((one, index) => (
+            {needs.data?.needs.slice(0, whole ? undefined : SHOWN).map((one, index) => (
               <NeedLine
                 key={`${one.kind}${one.job}${one.schedule}${one.queue}${one.worker}${one.fingerprint}`}
                 need={one}
@@ -72,7 +74,13 @@ export function Overview() {
             ))}
           </ol>
           {needs.data && number > 0 && <Calm needs={needs.data.needs} />}
-          {number > SHOWN && <p className="calm">{t("needs.more", { n: number - SHOWN })}</p>}
+          {number > SHOWN && (
+            <p className="calm">
+              <button type="button" className="link" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+                {whole ? t("needs.fewer") : t("needs.more", { n: number - SHOWN })}
+              </button>
+            </p>
+          )}
         </Card>
         <Flow stats={stats.data} />
       </div>

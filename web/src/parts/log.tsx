@@ -5,7 +5,7 @@ import { address, get } from "../api/client";
 import { useNews } from "../api/live";
 import type { JobWhole, Log } from "../api/types";
 import { useSpeech } from "../i18n";
-import { body, joined, type LogRecord, marked } from "../lib/log";
+import { body, firstError, joined, type LogRecord, marked } from "../lib/log";
 import { isFinal } from "../lib/words";
 import { Button, Card, Choice, Icon } from "./basic";
 import { ProblemNote } from "./problem";
@@ -41,7 +41,8 @@ function useLog(job: JobWhole, level: Level, search: string) {
       const log = await get<Log>(`jobs/${job.id}/log`, { ...asked, ...where }, signal);
       if (signal?.aborted) return;
       setProblem(null);
-      setKept((old) => merged(old, log, where));
+      state.current = merged(state.current, log, where);
+      setKept(state.current);
     } catch (error) {
       if (!(error instanceof DOMException)) setProblem(error);
     }
@@ -50,6 +51,7 @@ function useLog(job: JobWhole, level: Level, search: string) {
   useEffect(() => {
     const stop = new AbortController();
     of.current = stop;
+    state.current = NONE;
     setKept(NONE);
     void take({}, stop.signal);
     return () => stop.abort();
@@ -68,7 +70,16 @@ function useLog(job: JobWhole, level: Level, search: string) {
       if (timer !== null) window.clearInterval(timer);
     };
   }, [key, news, job.status]);
-  return { ...kept, problem, more: () => void take({ before: kept.first ?? 0 }) };
+  /** All that came before, so that the start can be reached; a log is bounded. */
+  const whole = async () => {
+    const signal = of.current?.signal;
+    for (let before = state.current.first; state.current.earlier && before !== null && !signal?.aborted; ) {
+      await take({ before }, signal);
+      if (state.current.first === before) return; // refused, which the page says
+      before = state.current.first;
+    }
+  };
+  return { ...kept, problem, state, whole, more: () => void take({ before: kept.first ?? 0 }) };
 }
 
 function merged(old: Kept, log: Log, where: Record<string, number | null>): Kept {
@@ -96,6 +107,13 @@ export function JobLog({ job }: { job: JobWhole }) {
   }, [typed]);
   const log = useLog(job, level, search);
   const nothing = log.records.length === 0;
+  const [wanted, setWanted] = useState<Place | null>(null);
+  const jump = async (find: (records: readonly LogRecord[]) => number) => {
+    setFollow(false);
+    await log.whole();
+    const index = find(log.state.current.records);
+    if (index >= 0) setWanted({ index });
+  };
   return (
     <Card
       title={t("log.title")}
@@ -123,6 +141,15 @@ export function JobLog({ job }: { job: JobWhole }) {
             ]}
             onChange={setLevel}
           />
+          <Button look="quiet" off={nothing} onClick={() => void jump(() => 0)}>
+            {t("log.start")}
+          </Button>
+          <Button look="quiet" off={nothing} onClick={() => void jump(firstError)}>
+            {t("log.firstError")}
+          </Button>
+          <Button look="quiet" off={nothing} onClick={() => setWanted({ index: log.records.length - 1 })}>
+            {t("log.end")}
+          </Button>
           {!isFinal(job.status) && (
             <Button look="quiet" icon="down" aria-pressed={follow} onClick={() => setFollow(!follow)}>
               {t("log.follow")}
@@ -154,6 +181,7 @@ export function JobLog({ job }: { job: JobWhole }) {
         <Lines
           records={log.records}
           wanted={search}
+          place={wanted}
           follow={follow}
           onFollow={setFollow}
           gap={log.gap}
@@ -164,9 +192,15 @@ export function JobLog({ job }: { job: JobWhole }) {
   );
 }
 
+/** A line to go to; another object each time, so that the same line is gone to again. */
+interface Place {
+  index: number;
+}
+
 interface LinesProps {
   records: LogRecord[];
   wanted: string;
+  place: Place | null;
   follow: boolean;
   onFollow: (on: boolean) => void;
   gap: number | null;
@@ -175,7 +209,7 @@ interface LinesProps {
 
 const LINE = 20;
 
-function Lines({ records, wanted, follow, onFollow, gap, dropped }: LinesProps) {
+function Lines({ records, wanted, place, follow, onFollow, gap, dropped }: LinesProps) {
   const { t } = useSpeech();
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -191,6 +225,10 @@ function Lines({ records, wanted, follow, onFollow, gap, dropped }: LinesProps) 
     moved.current = Date.now();
     rows.scrollToIndex(records.length - 1, { align: "end" });
   }, [follow, records.length]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever somebody asks
+  useEffect(() => {
+    if (place) rows.scrollToIndex(place.index, { align: "start" });
+  }, [place]);
   const scrolled = () => {
     const pane = box.current;
     if (!pane || Date.now() - moved.current < 300) return;

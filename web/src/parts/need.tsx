@@ -48,7 +48,8 @@ export function NeedLine({ need, first }: { need: Need; first: boolean }) {
   if (need.kind === "question")
     why = (
       <>
-        {[need.task, what].filter(Boolean).join(" · ")} · <Deadline at={need.deadline} fallback={false} />
+        {[need.task, what].filter(Boolean).join(" · ")} ·{" "}
+        <Deadline at={need.deadline} fallback={need.has_default ?? false} />
       </>
     );
   else if (need.kind === "partial" && need.items_failed)

@@ -55,6 +55,7 @@ class AttentionItem(Model):
     period: str | None = None
     job: str | None = Field(default=None, description="The job, or the newest of them.")
     question: str | None = None
+    has_default: bool | None = Field(default=None, description="Of a question: if nobody answers, its default is taken; else the job fails.")
     asks: str | None = Field(default=None, description="Of a question: input or mapping.")
     schedule: str | None = None
     queue: str | None = None
@@ -86,7 +87,7 @@ def _questions(conn: Connection) -> list[AttentionItem]:
     return [
         AttentionItem(
             kind="question", at=row.asked_at, deadline=row.expires_at, task=job.task, source=job.source, period=job.period,
-            job=row.job_id, question=row.id, asks=row.kind, text=row.text,
+            job=row.job_id, question=row.id, asks=row.kind, text=row.text, has_default=row.default is not None,
         )
         for row, job in questions.list_open(conn, limit=QUESTIONS)
     ]  # fmt: skip
