@@ -527,3 +527,27 @@ def test_errors_lead_to_their_jobs_and_the_audit_is_narrowed(place, browse):
     page.get_by_label("Who").fill("person:nobody")
     page.keyboard.press("Enter")
     page.get_by_text("Nothing matches").wait_for()
+
+
+def test_escape_asks_once_before_it_drops_what_was_typed(place, browse):
+    job = place.submit("greet", {"name": "draft"})
+    place.until(job, "completed")
+    page = browse(f"{place.address}#/jobs/{job}")
+    page.get_by_role("button", name="Re-run in full…").first.click()
+    page.locator("dialog[open]").get_by_label("Reason").fill("a long reason")
+    page.keyboard.press("Escape")
+    page.get_by_role("alert").get_by_text("Press Escape again").wait_for()
+    assert page.locator("dialog[open]").get_by_label("Reason").input_value() == "a long reason"
+    page.keyboard.press("Escape")
+    page.locator("dialog[open]").wait_for(state="detached")
+
+
+def test_no_action_takes_the_place_of_cancel(place, browse):
+    job = place.weather("LGA", "2013-08", wait=False, pause=1.0)
+    place.until(job, "running")
+    page = browse(f"{place.address}#/jobs/{job}")
+    status(page, "Running")
+    press(page, "Cancel…")
+    page.locator(".job-title .st", has_text=re.compile("Cancel")).wait_for()
+    assert page.locator(".page-head .btn.primary").count() == 0
+    place.until(job, "cancelled", "completed", "partial")

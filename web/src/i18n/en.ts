@@ -3,6 +3,7 @@ export const en = {
   brand: "Task Status Center",
   loading: "Loading…",
   close: "Close",
+  "dialog.typed": "What you have typed is lost when this is closed. Press Escape again to close it.",
   leave: "Leave it",
   again: "Try again",
   reason: "Reason",

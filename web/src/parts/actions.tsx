@@ -28,7 +28,8 @@ const ICONS: Record<string, Shape> = {
   force: "warning",
 };
 const DANGER = new Set(["cancel", "force"]);
-const MAIN = ["answer", "rerun_failed_items", "retry", "force"];
+// Not force: it would take the place, and the key, of what was pressed to cancel.
+const MAIN = ["answer", "rerun_failed_items", "retry"];
 const SHOWN_WHEN_OFF = new Set(["cancel", "retry"]);
 
 /** The job that tells the truth of this unit now, where that is another one. */

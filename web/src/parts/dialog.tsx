@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { keyAfter, newKey, Problem } from "../api/client";
 import { useSpeech } from "../i18n";
-import { Button, IconButton } from "./basic";
+import { Button, IconButton, Note } from "./basic";
 import { ProblemNote } from "./problem";
 
 export function Dialog({
@@ -19,6 +19,8 @@ export function Dialog({
   const { t } = useSpeech();
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const typed = useRef(false);
+  const [warned, setWarned] = useState(false);
   useEffect(() => {
     const dialog = box.current;
     if (dialog && !dialog.open) dialog.showModal();
@@ -29,7 +31,15 @@ export function Dialog({
       ref={box}
       className={`dialog ${wide ? "wide" : ""}`}
       aria-labelledby={id}
-      onCancel={onClose}
+      onInput={() => {
+        typed.current = true;
+      }}
+      onCancel={(event) => {
+        if (event.target !== event.currentTarget) return; // of a file field, say
+        if (!typed.current || warned) return onClose();
+        event.preventDefault();
+        setWarned(true);
+      }}
       onClose={onClose}
     >
       <header className="card-head">
@@ -38,6 +48,11 @@ export function Dialog({
           <IconButton icon="x" label={t("close")} onClick={onClose} />
         </span>
       </header>
+      {warned && (
+        <div className="dialog-warned" role="alert">
+          <Note>{t("dialog.typed")}</Note>
+        </div>
+      )}
       {children}
     </dialog>
   );
