@@ -38,9 +38,9 @@ def middle_of(number: int) -> float:
     return ((low << shift) + ((1 << shift) - 1) / 2) / 1e6
 
 
-def written(histogram: Mapping[int, int]) -> str:
-    """The stored form."""
-    return ",".join(f"{number}:{count}" for number, count in sorted(histogram.items()) if count)
+def written(histogram: Mapping[int, int], sign: int = 1) -> str:
+    """The stored form; with ``sign`` -1 that of what is taken back."""
+    return ",".join(f"{number}:{sign * count}" for number, count in sorted(histogram.items()) if count)
 
 
 def add_written(histogram: dict[int, int], text: str) -> None:

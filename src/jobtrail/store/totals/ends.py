@@ -11,7 +11,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import Text, and_, bindparam, cast, func, insert, literal, null, or_, select, union_all
 
 from jobtrail.database.tables import end_totals, jobs
 from jobtrail.job.model import FINAL
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from jobtrail.database.dialects import Dialect
     from jobtrail.job.transitions import Move
 
 MINUTE, FIVE_MINUTES, HOUR, DAY = SPANS = (60, 300, 3600, 86_400)  # seconds
@@ -68,15 +67,6 @@ class Total:
         if newest is not None and (self.newest is None or newest > self.newest):
             self.newest = newest
 
-    def add(self, other: Total, sign: int = 1) -> None:
-        """Add what was counted elsewhere, or take it back with ``sign`` -1; the range of ids never shrinks."""
-        self.jobs += sign * other.jobs
-        for mine, theirs in ((self.waits, other.waits), (self.runs, other.runs)):
-            for number, count in theirs.items():
-                mine[number] = mine.get(number, 0) + sign * count
-        if sign > 0:
-            self.span(other.oldest, other.newest)
-
     def values(self) -> tuple[Any, ...]:
         """The last of `COLUMNS`."""
         return self.jobs, written(self.waits), written(self.runs), self.oldest, self.newest
@@ -94,32 +84,31 @@ class _Gathered:
         self.waits: list[timedelta] = []
         self.runs: list[timedelta] = []
 
-    def total(self) -> Total:
-        """Count them."""
-        total = Total()
-        total.jobs, total.oldest, total.newest = len(self.ids), min(self.ids), max(self.ids)
-        total.waits, total.runs = Counter(classes(self.waits)), Counter(classes(self.runs))
-        return total
+    def values(self, sign: int) -> tuple[Any, ...]:
+        """The last of `COLUMNS`; with ``sign`` -1 to take them back."""
+        waits, runs = (written(Counter(classes(spans)), sign) for spans in (self.waits, self.runs))
+        ids = (min(self.ids), max(self.ids)) if sign > 0 else (None, None)
+        return sign * len(self.ids), waits, runs, *ids
 
 
 # Task, queue, source, outcome, and day, hour and minute of the end: quicker to hash than a status and a moment.
 _Key = tuple[str, str, str | None, str | None, int, int, int]
 
 
-def count(conn: Connection, dialect: Dialect, ends: Iterable[End], sign: int = 1) -> None:
+def count(conn: Connection, ends: Iterable[End], sign: int = 1) -> None:
     """Count ends that rows tell, in the transaction of their moves; with ``sign`` -1 they are taken back."""
     found: dict[_Key, _Gathered] = {}
     _gather_rows(found, ends)
-    _insert(conn, dialect, found, sign)
+    _insert(conn, found, sign)
 
 
-def count_moves(conn: Connection, dialect: Dialect, moves: Sequence[Move]) -> None:
+def count_moves(conn: Connection, moves: Sequence[Move]) -> None:
     """Count the ends that moves have written, as the moves know them, else as the rows say."""
     found: dict[_Key, _Gathered] = {}
     unknown = _gather_moves(found, moves)
     if unknown:
         _gather_rows(found, ended(conn, unknown))
-    _insert(conn, dialect, found, 1)
+    _insert(conn, found, 1)
 
 
 def _gather_moves(found: dict[_Key, _Gathered], moves: Sequence[Move]) -> list[str]:
@@ -161,21 +150,36 @@ def _gather_rows(found: dict[_Key, _Gathered], ends: Iterable[End]) -> None:
             group.runs.append(at - end.started)
 
 
-def _insert(conn: Connection, dialect: Dialect, gathered: dict[_Key, _Gathered], sign: int) -> None:
-    found: dict[tuple[Any, ...], Total] = {}
-    for (task, queue, source, *_), group in gathered.items():
-        total, at, status = group.total(), group.at, group.status
-        keys: list[tuple[Any, ...]] = [
-            (at, ALL, "", None, None, status),
-            (at, QUEUE, queue, None, None, status),
-            (at, TASK, task, None, queue, status),
-        ]
-        if source is not None:
-            keys.append((at, SOURCE, source, task, queue, status))
-        for key in keys:
-            found.setdefault(key, Total()).add(total, sign)
-    if found:
-        dialect.insert_many(conn, end_totals, COLUMNS, [(FRESH, *key, *total.values()) for key, total in found.items()])
+def _insert(conn: Connection, gathered: dict[_Key, _Gathered], sign: int) -> None:
+    rows = [
+        dict(zip(_COUNTED, (group.at, *key[:3], group.status, *group.values(sign)), strict=True)) for key, group in gathered.items()
+    ]
+    if rows:
+        conn.execute(_COUNT, rows[0] if len(rows) == 1 else rows)
+
+
+def _counting() -> Any:
+    """One set of values becomes a row for all jobs, for its queue, for its task, and for its source where it has one."""
+    types = {"source": end_totals.c.name.type}
+    one = select(
+        *(bindparam(name, type_=types.get(name) or end_totals.c[name].type).label(name) for name in _COUNTED)
+    ).cte("one")
+    of, nothing, values = one.c, cast(null(), Text), [one.c[name] for name in _COUNTED[4:]]
+    levels = (
+        (ALL, literal(""), nothing, nothing),
+        (QUEUE, of.queue, nothing, nothing),
+        (TASK, of.task, nothing, of.queue),
+        (SOURCE, of.source, of.task, of.queue),
+    )
+    rows = [
+        select(literal(FRESH), of.at, literal(level), name, task, queue, *values).where(name.is_not(None))
+        for level, name, task, queue in levels
+    ]
+    return insert(end_totals).from_select(list(COLUMNS), union_all(*rows))
+
+
+_COUNTED = ("at", "task", "queue", "source", "status", "jobs", "waits", "runs", "oldest", "newest")
+_COUNT = _counting()
 
 
 def ended(conn: Connection, ids: Sequence[str], *, lock: bool = False) -> list[End]:
