@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { begin, misfits, withNulls } from "./check";
+import { begin, concealed, misfits, withNulls } from "./check";
 
 const SCHEMA = {
   type: "object",
@@ -20,6 +20,37 @@ describe("what does not fit", () => {
 
   it("names the field that is missing", () => {
     expect(misfits(SCHEMA, { note: "x" }).map((one) => one.path.join("."))).toContain("airport");
+  });
+
+  it("names what the nearest of several forms misses", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        place: {
+          oneOf: [
+            {
+              type: "object",
+              properties: { kind: { const: "file" }, path: { type: "string" } },
+              required: ["kind", "path"],
+            },
+            { $ref: "#/$defs/table" },
+          ],
+        },
+        size: { anyOf: [{ type: "integer" }, { type: "string", minLength: 3 }] },
+      },
+      $defs: {
+        table: {
+          type: "object",
+          properties: { kind: { const: "table" }, name: { type: "string" }, schema: { type: "string" } },
+          required: ["kind", "name", "schema"],
+        },
+      },
+    };
+    const told = (value: unknown) => misfits(schema, value).map((one) => `${one.path.join(".")} ${one.keyword}`);
+    expect(told({ place: { kind: "table" } })).toEqual(["place.name required", "place.schema required"]);
+    expect(told({ place: { kind: "file" } })).toEqual(["place.path required"]);
+    expect(told({ size: "ab" })).toEqual(["size minLength"]);
+    expect(told({ place: { kind: "file", path: "x" }, size: 5 })).toEqual([]);
   });
 
   it("names what the schema wants, also behind a reference", () => {
@@ -62,5 +93,14 @@ describe("a form", () => {
 
   it("gives null for what may be null and was left empty", () => {
     expect(withNulls(SCHEMA, { airport: "EWR" })).toEqual({ airport: "EWR", note: null });
+  });
+});
+
+describe("a secret", () => {
+  it("conceals what is only written", () => {
+    const schema = { properties: { key: { type: "string", writeOnly: true }, name: { type: "string" } } };
+    expect(concealed(schema)).toEqual({
+      properties: { key: { type: "string", writeOnly: true, format: "password" }, name: { type: "string" } },
+    });
   });
 });

@@ -20,9 +20,15 @@ const ABOVE = new Set([
   "patternProperties",
 ]);
 
+/** Words of which one branch is to fit; what is told is what the nearest branch misses. */
+const CHOICES = new Set(["oneOf", "anyOf"]);
+
 export function misfits(schema: unknown, value: unknown): Misfit[] {
   const found = new Validator(withDoubles(schema) as Schema, "2020-12", false).validate(withDoubles(value)).errors;
-  const told = found.filter((unit) => !ABOVE.has(unit.keyword));
+  const chosen = found.filter((unit) => CHOICES.has(unit.keyword)).map((unit) => `${unit.keywordLocation}/`);
+  const told = found.filter(
+    (unit) => !ABOVE.has(unit.keyword) && !chosen.some((above) => unit.keywordLocation.startsWith(above)),
+  );
   const deepest = told.length > 0 ? told : found;
   const seen = new Set<string>();
   return deepest
@@ -48,10 +54,24 @@ function at(value: unknown, path: string[]): unknown {
 function misfitsOf(unit: OutputUnit, schema: unknown, value: unknown): Misfit[] {
   const path = parts(unit.instanceLocation);
   const wanted = keywordAt(schema, parts(unit.keywordLocation));
+  const nearest = CHOICES.has(unit.keyword) ? nearestMisfits(wanted, schema, at(value, path)) : [];
+  if (nearest.length > 0) return nearest.map((one) => ({ ...one, path: [...path, ...one.path] }));
   if (unit.keyword !== "required") return [{ path, keyword: unit.keyword, wanted }];
   const held = at(value, path) as object;
   const missing = (wanted as string[]).filter((name) => !(name in held));
   return missing.map((name) => ({ path: [...path, name], keyword: unit.keyword, wanted: name }));
+}
+
+/** What the branch misses that fits best: one of the right type and constants, then with the fewest misfits. */
+function nearestMisfits(branches: unknown, root: unknown, value: unknown): Misfit[] {
+  const definitions = (root as { $defs?: unknown }).$defs;
+  const found = (Array.isArray(branches) ? branches : []).map((branch) =>
+    misfits(definitions ? { $defs: definitions, ...(branch as object) } : branch, value),
+  );
+  const apart = (list: Misfit[]) =>
+    list.length +
+    100 * list.filter((one) => one.keyword === "const" || (one.keyword === "type" && !one.path.length)).length;
+  return found.filter((list) => list.length > 0).sort((a, b) => apart(a) - apart(b))[0] ?? [];
 }
 
 const parts = (pointer: string) =>
@@ -67,6 +87,16 @@ function keywordAt(schema: unknown, path: string[]): unknown {
     const next = (found as Record<string, unknown> | undefined)?.[part];
     return part === "$ref" ? at(schema, parts(String(next))) : next;
   }, schema);
+}
+
+/** The schema as a form shows it: what is only written is not shown while it is typed. */
+export function concealed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(concealed);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const found = Object.fromEntries(Object.entries(schema).map(([key, one]) => [key, concealed(one)]));
+  return found.writeOnly === true && found.type === "string" && !found.format && !found.enum
+    ? { ...found, format: "password" }
+    : found;
 }
 
 /** A value that a form can begin with: defaults where the schema has them. */

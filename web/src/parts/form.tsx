@@ -16,7 +16,7 @@ import {
 } from "@rjsf/utils";
 import { type ReactNode, useMemo, useState } from "react";
 import { t, tWord, useSpeech } from "../i18n";
-import { misfits } from "../lib/check";
+import { concealed, misfits } from "../lib/check";
 import { numberOf, shown, wholeOf } from "../lib/exact";
 import { Note } from "./basic";
 
@@ -190,7 +190,7 @@ interface SchemaFormProps {
 
 export default function SchemaForm({ id, schema, value, onChange, onSubmit, children }: SchemaFormProps) {
   const { lang } = useSpeech();
-  const form = useMemo(() => schema as RJSFSchema, [schema]);
+  const form = useMemo(() => concealed(schema) as RJSFSchema, [schema]);
   return (
     <Form
       key={lang}
