@@ -208,7 +208,7 @@ def _plain(one: RunEnd) -> dict[str, Any]:
 
 
 def _plain_move(move: Move) -> dict[str, Any]:
-    return {f.name: getattr(move, f.name) for f in fields(Move) if f.name != "about"}  # its row says it again
+    return {f.name: getattr(move, f.name) for f in fields(Move)}
 
 
 def _run_end(kept: dict[str, Any]) -> RunEnd:
@@ -230,6 +230,7 @@ def _move(kept: dict[str, Any]) -> Move:
     given["leaves"] = tuple(Status(state) for state in given["leaves"])
     given["to"] = Status(given["to"])
     given["follow"] = tuple(given["follow"])
+    given["about"] = tuple(about) if (about := given.get("about")) is not None else None
     return Move(**given)
 
 
