@@ -116,7 +116,7 @@ class Filling:
     def write(self, conn: Any, rows: list[Any], items: list[Any]) -> None:
         dialect = self.app.store.dialect
         dialect.insert_many(conn, tables.jobs, _JOB, rows)
-        ends.count(conn, dialect, ends.ended(conn, [row[0] for row in rows]))
+        ends.count(conn, ends.ended(conn, [row[0] for row in rows]))
         if items:
             columns = ("generation", "loop", "key", "position", "outcome", "reason", "error_type", "job_id", "run_no", "tries", "at")
             dialect.insert_many(conn, tables.items, columns, items)

@@ -44,7 +44,7 @@ def ended(jobs, ago, *, waited=2.0, ran=10.0, status="completed", task="add"):
     over = started + timedelta(seconds=ran)
     outcome = {"completed": "success", "partial": "partial", "failed": "error"}[status]
     job = put(jobs, task, ago, status=status, outcome=outcome, started_at=started, finished_at=over, run_no=1)
-    jobs.store.write(lambda conn: ends.count(conn, jobs.store.dialect, ends.ended(conn, [job])))
+    jobs.store.write(lambda conn: ends.count(conn, ends.ended(conn, [job])))
     return job
 
 

@@ -129,7 +129,7 @@ def apply(
     for move in sorted(ended, key=_unit):
         lines += _after_end(conn, move, now, ledgers or {})
     events.append(conn, dialect, lines)
-    _count_ends(conn, dialect, done, undone)
+    _count_ends(conn, done, undone)
     _what_follows(conn, dialect, done, followed, now, wake)
     return refused
 
@@ -140,13 +140,13 @@ def _ends_undone(conn: Connection, moves: Sequence[Move]) -> list[ends.End]:
     return ends.ended(conn, ids, lock=True) if ids else []
 
 
-def _count_ends(conn: Connection, dialect: Dialect, done: Sequence[Move], undone: Sequence[ends.End]) -> None:
+def _count_ends(conn: Connection, done: Sequence[Move], undone: Sequence[ends.End]) -> None:
     settled = [move for move in done if move.settles]
     if settled:
-        ends.count_moves(conn, dialect, settled)
+        ends.count_moves(conn, settled)
     if undone:
         again = {move.job_id for move in done if move.name == "retried"}
-        ends.count(conn, dialect, (end for end in undone if end.id in again), -1)
+        ends.count(conn, (end for end in undone if end.id in again), -1)
 
 
 def _left(leaves: tuple[Status, ...], *, stopping: bool) -> Status:

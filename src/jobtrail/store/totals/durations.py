@@ -1,7 +1,7 @@
 """Durations as a histogram: classes of which each is a sixteenth of its lower edge wide, so that a percentile is within 4 %.
 
 A histogram is a dict of counts by class; stored it is the text ``class:count,class:count``. The class of whole microseconds
-needs shifts only, so that SQL can find it too (migration 0007).
+needs shifts only, so that SQL can find it too (migration 0008).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def insert(conn: Connection, dialect: Dialect, names: Sequence[str], rows: Seque
     dialect.insert_jobs(conn, names, rows)
     if "finished_at" in names:
         ids = [row[names.index("id")] for row in rows]
-        ends.count(conn, dialect, ends.ended(conn, ids))
+        ends.count(conn, ends.ended(conn, ids))
 
 
 def add_ids(conn: Connection, dialect: Dialect, system: str, ids: Iterable[tuple[str, str]]) -> None:

@@ -10,8 +10,8 @@ from alembic import op
 from sqlalchemy import BigInteger, Column, Integer, Text
 from sqlalchemy.dialects import postgresql
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
