@@ -99,7 +99,7 @@ def list_items(
     job_id: JobId,
     failed: Annotated[bool, typer.Option("--failed", help="help.items-failed")] = False,
     generation: Annotated[bool, typer.Option("--generation", help="help.items-generation")] = False,
-    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="help.items-key")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="ID", help="help.items-key")] = None,
     loop: Annotated[str, typer.Option("--loop", metavar="NAME", help="help.items-loop")] = "items",
     as_csv: Annotated[bool, typer.Option("--csv", help="help.items-csv")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="help.items-limit")] = None,
