@@ -130,6 +130,23 @@ def declare(jobs: JobTrail) -> JobTrail:
     return jobs
 
 
+def die_once_at(point: str) -> None:
+    """The first process that reaches a point of `jobtrail.testing.fault_injection` is killed there, and no other one."""
+    from types import SimpleNamespace
+
+    from jobtrail.testing import fault_injection
+
+    def kill(pid: int, number: int) -> None:
+        try:
+            os.close(os.open(os.environ["FAULTS_DIARY"] + ".died", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        os.kill(pid, number)
+
+    fault_injection.os = SimpleNamespace(kill=kill, getpid=os.getpid)  # type: ignore[assignment]
+    fault_injection.install(point)
+
+
 def made() -> tuple[Any, JobTrail]:
     """The Celery application and ours, as a worker of Celery imports them."""
     from celery import Celery
@@ -146,6 +163,8 @@ def made() -> tuple[Any, JobTrail]:
     for name, value in (one.split("=") for one in os.environ.get("FAULTS_CELERY", "").split()):
         app.conf[name] = {"True": True, "False": False}.get(value, value)
     jobs = declare(JobTrail(os.environ["JOBTRAIL_URL"], migrate=True, executor=CeleryExecutor(app)))
+    if "FAULTS_POINT" in os.environ:
+        die_once_at(os.environ["FAULTS_POINT"])
     if "FAULTS_USED_BEFORE" in os.environ:
         list(jobs.find())
         jobs.task_named("quick").enqueue()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from crew import Crew, check, crew
+from crew import Crew, check, children_of, crew
 from fleet import until
 
 if TYPE_CHECKING:
@@ -111,3 +111,29 @@ def test_a_body_kills_its_process_again_and_again(one: Crew) -> None:
     row = one.rows()[killer]
     assert (row.strikes, row.run_no) == (3, 3)
     check(one, [killer, *others])
+
+
+def test_one_of_two_workers_is_killed_with_prefetched_messages(one: Crew) -> None:
+    """The other one takes its jobs; nobody restarts the first."""
+    workers = [one.start(number=1) for _ in range(2)]
+    long = [one.submit("once_long") for _ in range(2)]
+    pids = [one.begun(job) for job in long]
+    waiting = [one.submit("quick") for _ in range(12)]
+    until("all tickets are sent", lambda: one.are_sent(*waiting))
+    victim = next(worker for worker in workers if pids[0] in children_of(worker.pid))
+    os.killpg(victim.pid, signal.SIGKILL)
+    one.jobs.get(long[1]).cancel()
+    one.ended(long[0], *waiting, timeout=40)
+    check(one, [long[0], *waiting])
+
+
+@pytest.mark.parametrize("point", ["claim_answer_lost", "claimed", "before_settle", "settle_answer_lost", "after_settle"])
+def test_a_child_dies_between_two_steps(redis_url: str, sqlite_url: str, tmp_path: Path, point: str) -> None:
+    with crew(sqlite_url, redis_url, tmp_path) as one:
+        one.start(FAULTS_POINT=point)
+        jobs = [one.submit("quick") for _ in range(6)]
+        one.ended(*jobs)
+        assert (tmp_path / "diary.died").exists()
+        again = sum(one.rows()[job].run_no == 2 for job in jobs)
+        assert again == (point not in {"settle_answer_lost", "after_settle"})
+        check(one, jobs)

@@ -14,6 +14,7 @@ from jobtrail import Retry
 from jobtrail.commands.queues import set_paused
 from jobtrail.database import leases
 from jobtrail.database.tables import jobs as table
+from jobtrail.database.wakeup import WORK
 from jobtrail.errors import StoreUnavailable
 from jobtrail.job.model import new_id
 from jobtrail.recovery import relay as module
@@ -302,7 +303,10 @@ def test_jobs_of_tasks_that_are_not_handed_over_any_more_are_taken_back(
     newer.task(name="stays", executor="box")(lambda: None)
     relay = TicketRelay(bench.box, newer.store, newer.tasks, newer.settings, lambda: bench.workers[0])
     bench.passes(6)
+    words: list[frozenset[str]] = []
+    newer.store.wake.subscribe(words.append)
     relay.run_once()
     assert [bench.column("executor", job) for job in waiting] == [None, None]
+    assert frozenset({WORK}) in words, "our workers need not wait for their next look"
     assert bench.column("executor", running[0]) == "box", "it runs there"
     assert bench.column("executor", other) == "box"

@@ -24,6 +24,8 @@ from .background_loop import BackgroundLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sqlalchemy import Connection
+
     from jobtrail.config import Settings
     from jobtrail.executors.base import HandingOver
     from jobtrail.job.task import Tasks
@@ -205,7 +207,11 @@ class TicketRelay:
         with self._store.read() as conn:
             if not moved or not hand_over.has_others(conn, moved, name):
                 return
-        taken = self._store.write(partial(hand_over.take_back, tasks=moved, executor=name))
-        if taken:
+
+        def operation(conn: Connection) -> list[str]:
             self._store.wake.need()
+            return hand_over.take_back(conn, moved, name)
+
+        taken = self._store.write(operation)
+        if taken:
             _log.warning("%d jobs are not handed over to %s any more", len(taken), self._executor.name)

@@ -10,7 +10,7 @@ import warm
 
 TESTS = Path(__file__).parents[2]
 CHILDREN = 6
-pytestmark = [pytest.mark.timeout(120), pytest.mark.both_databases]
+pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from functools import partial
 
 import pytest
@@ -221,6 +222,25 @@ def test_a_worker_that_fails_is_replaced_and_lets_its_threads_go(hosted: Hosted,
     until("its thread is let go", lambda: found)
     row = job.refresh()
     assert (row.status, row.attempt) == ("pending", 0)
+    after = hosted.jobs.task(name="work")(lambda: "done").enqueue()
+    assert refusals(hosted.bring(after.id)) == [None]
+
+
+def test_a_deaf_body_outlives_its_worker_and_its_thread_is_let_go(hosted: Hosted, monkeypatch):
+    """The worker that failed keeps its run until it ends; the thread does not wait for a worker that is gone."""
+    monkeypatch.setattr(host_module, "PAUSE", 0.05)
+    job = hosted.jobs.task(name="deaf")(lambda: time.sleep(2.5)).enqueue()
+    found = hosted.start().bring(job.id)
+    started(job)
+    failed = hosted.host.worker
+
+    async def broken(*given, **options):
+        raise KeyError("broken")
+
+    monkeypatch.setattr(failed, "_compare", broken)
+    assert refusals(found) == [None]
+    until("its end is stored", lambda: job.refresh().status == "completed")
+    assert job.run_no == 1
     after = hosted.jobs.task(name="work")(lambda: "done").enqueue()
     assert refusals(hosted.bring(after.id)) == [None]
 
