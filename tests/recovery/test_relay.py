@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,9 +20,9 @@ from jobtrail.database.wakeup import WORK
 from jobtrail.errors import StoreUnavailable
 from jobtrail.job.model import new_id
 from jobtrail.recovery import relay as module
-from jobtrail.recovery.relay import TicketRelay
+from jobtrail.recovery.relay import LeftBehind, TicketRelay
 from jobtrail.store import workers
-from jobtrail.testing import MovableClock
+from jobtrail.testing import MovableClock, drain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,3 +312,92 @@ def test_jobs_of_tasks_that_are_not_handed_over_any_more_are_taken_back(
     assert frozenset({WORK}) in words, "our workers need not wait for their next look"
     assert bench.column("executor", running[0]) == "box", "it runs there"
     assert bench.column("executor", other) == "box"
+
+
+class Leaver:
+    """An application that knows the tasks of a bench, and not its executor; with one worker of the queue default."""
+
+    def __init__(self, bench: Bench, make_jobs: Callable[..., JobTrail]) -> None:
+        self.jobs, self.own = make_jobs(clock=bench.clock, silent_after=15), new_id()
+        self.work = self.jobs.task(name="work")(lambda: None)
+        store = self.jobs.store
+        store.write(lambda conn: workers.register(conn, store.dialect, self.own, ["default"], 1, store.now()))
+        self.left = LeftBehind(store, self.jobs.tasks, self.jobs.settings.silent_after, lambda: self.own)
+
+
+@pytest.fixture
+def leaver(bench: Bench, make_jobs: Callable[..., JobTrail]) -> Leaver:
+    return Leaver(bench, make_jobs)
+
+
+def test_an_executor_that_was_removed_leaves_its_jobs_to_our_workers(bench: Bench, leaver: Leaver) -> None:
+    sent, late, running = bench.submit(), bench.submit(delay=600), bench.submit()
+    elsewhere = bench.submit(queue="mail")
+    unknown = bench.jobs.task(name="stays")(lambda: None).enqueue().id
+    bench.relay.run_once()
+    bench.begin(*running)
+    unsent = bench.submit()
+    assert [leaver.left.run_once(float(at)) for at in (0, 20, 40)] == [0, 0, 0], "its relay lives"
+    bench.relay.stop()
+    assert leaver.left.run_once(50.0) == 0, "another process may begin to relay"
+    assert leaver.left.run_once(64.0) == 0
+    assert leaver.left.run_once(65.0) == 3
+    assert [bench.column("executor", job) for job in (*sent, *late, *unsent)] == [None] * 3
+    assert bench.column("executor", running[0]) == "box", "it runs there"
+    assert bench.column("executor", elsewhere[0]) == "box", "this worker does not serve its queue"
+    assert bench.column("executor", unknown) == "box", "this worker does not know its task"
+    with bench.jobs.store.read() as conn:
+        assert module.hand_over.executors_of_pending(conn) == ["box"]
+
+
+def test_a_relay_that_comes_back_keeps_its_jobs(bench: Bench, leaver: Leaver) -> None:
+    waiting = bench.submit()
+    assert leaver.left.run_once(0.0) == 0
+    bench.relay.run_once()
+    assert leaver.left.run_once(16.0) == 0
+    bench.relay.stop()
+    assert leaver.left.run_once(17.0) == 0, "the time without a relay begins anew"
+    assert bench.column("executor", waiting[0]) == "box"
+
+
+def test_a_worker_of_an_executor_that_is_gone_is_no_relay(bench: Bench, leaver: Leaver) -> None:
+    bench.submit()
+    bench.relay.run_once()
+    store = bench.jobs.store
+    store.write(lambda conn: workers.mark_dead(conn, bench.workers[0], "gone", store.now()))
+    assert [leaver.left.run_once(at) for at in (0.0, 15.0)] == [0, 1]
+
+
+def test_a_task_that_is_still_handed_over_stays(bench: Bench) -> None:
+    (job,) = bench.submit()
+    left = LeftBehind(bench.jobs.store, bench.jobs.tasks, 15, lambda: bench.workers[0])
+    assert [left.run_once(at) for at in (0.0, 30.0)] == [0, 0]
+    assert bench.column("executor", job) == "box"
+
+
+def test_what_was_taken_back_runs_in_a_worker_and_its_ticket_begins_nothing(bench: Bench, leaver: Leaver) -> None:
+    (job,) = bench.submit()
+    bench.relay.run_once()
+    bench.relay.stop()
+    assert [leaver.left.run_once(at) for at in (0.0, 15.0)] == [0, 1]
+    now = bench.jobs.store.now()
+    claim = bench.jobs.store.write(lambda conn: module.hand_over.claim(conn, job, 1, bench.workers[0], now))
+    assert claim == module.hand_over.Refusal.ELSEWHERE
+    drain(leaver.jobs)
+    assert leaver.jobs.get(job).status == "completed"
+
+
+def test_upkeep_takes_back(bench: Bench, make_jobs: Callable[..., JobTrail]) -> None:
+    """The turn is part of the upkeep of every worker."""
+    (job,) = bench.submit()
+    newer = make_jobs(clock=bench.clock, silent_after=1, beat_interval=0.2, sweep_interval=0.2)
+    newer.task(name="work")(lambda: 5)
+    newer.make_ready()
+    worker = newer.worker(slots=1)
+    thread = threading.Thread(target=lambda: asyncio.run(worker.run()))
+    thread.start()
+    try:
+        assert newer.get(job).result(timeout=20) == 5
+    finally:
+        worker.stop()
+        thread.join(20)

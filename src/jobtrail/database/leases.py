@@ -63,6 +63,13 @@ def everyone(conn: Connection, now: datetime) -> list[tuple[str, str, datetime]]
     return [(row.name, row.holder, row.expires_at) for row in conn.execute(query)]
 
 
+def held(conn: Connection, names: Sequence[str], now: datetime) -> set[str]:
+    """Which of these a process holds that has not ended."""
+    gone = leases.c.holder.in_(select(workers.c.id).where(workers.c.state.in_(ENDED)))
+    query = select(leases.c.name).where(leases.c.name.in_(sorted(names)), leases.c.expires_at > now, ~gone)
+    return set(conn.execute(query).scalars())
+
+
 def free(conn: Connection, names: Sequence[str], holder: str, now: datetime) -> set[str]:
     """Which of these `take` would give now; a look that writes nothing."""
     gone = leases.c.holder.in_(select(workers.c.id).where(workers.c.state.in_(ENDED)))

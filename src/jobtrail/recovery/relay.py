@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.database import leases
 from jobtrail.executors.base import Ticket
-from jobtrail.store import queues
+from jobtrail.store import queues, workers
 from jobtrail.store.tracked import hand_over
 
 from .background_loop import BackgroundLoop
@@ -207,11 +207,60 @@ class TicketRelay:
         with self._store.read() as conn:
             if not moved or not hand_over.has_others(conn, moved, name):
                 return
-
-        def operation(conn: Connection) -> list[str]:
-            self._store.wake.need()
-            return hand_over.take_back(conn, moved, name)
-
-        taken = self._store.write(operation)
+        taken = self._store.write(partial(_taken_back, self._store, tasks=moved, executor=name))
         if taken:
             _log.warning("%d jobs are not handed over to %s any more", len(taken), self._executor.name)
+
+
+def _taken_back(store: Store, conn: Connection, **which: Any) -> list[str]:
+    taken = hand_over.take_back(conn, **which)
+    if taken:
+        store.wake.need()
+    return taken
+
+
+class LeftBehind:
+    """Takes back pending jobs of executors that no process relays for any more.
+
+    An executor may be removed from the program while jobs wait for it. A worker that knows their tasks, and executes them
+    itself, claims those of its queues once no relay of the executor has lived for a while.
+
+    Args:
+        store: The store.
+        tasks: The tasks known here.
+        after: Seconds without a relay.
+        own: Gives the id of this worker.
+    """
+
+    def __init__(self, store: Store, tasks: Tasks, after: float, own: Callable[[], str]) -> None:
+        self._store, self._tasks, self._after, self._own = store, tasks, after, own
+        self._alone_since: dict[str, float] = {}
+
+    def run_once(self, monotonic: float) -> int:
+        """One turn; returns how many jobs were taken back.
+
+        Args:
+            monotonic: Seconds, by a clock that never goes back.
+
+        Raises:
+            StoreError: If the store is away.
+        """
+        own = self._own()
+        with self._store.read() as conn:
+            names = hand_over.executors_of_pending(conn)
+            held = leases.held(conn, [f"{hand_over.RELAY}{name}" for name in names], self._store.now()) if names else ()
+            alone = [name for name in names if f"{hand_over.RELAY}{name}" not in held]
+            served = workers.queues_of(conn, own) if alone and own else []
+        self._alone_since = {name: self._alone_since.get(name, monotonic) for name in alone}
+        due = [name for name, since in self._alone_since.items() if monotonic - since >= self._after]
+        return sum(self._take_back(name, served) for name in due) if served else 0
+
+    def _take_back(self, name: str, served: list[str]) -> int:
+        moved = [task.name for task in self._tasks.all() if task.handed_to != name]
+        with self._store.read() as conn:
+            if not moved or not hand_over.has_others(conn, moved, name, queues=served):
+                return 0
+        taken = self._store.write(partial(_taken_back, self._store, tasks=moved, executor=name, queues=served))
+        if taken:
+            _log.warning("nobody hands jobs over to %s any more; %d of them run in our workers", name, len(taken))
+        return len(taken)

@@ -29,6 +29,7 @@ from jobtrail.store.workers import boot_id, pid_namespace, process_start
 from .end_writer import replay, write_group
 from .liveness import DeathVerdict, HostIdentity, LifeSign, Liveness
 from .overdue import Overdue
+from .relay import LeftBehind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -105,6 +106,7 @@ class Upkeep:
             longest_gap=max(settings.silent_after / 2, 2 * settings.sweep_interval),
         )
         self._overdue = Overdue(store)
+        self._left_behind = LeftBehind(store, tasks, settings.silent_after, own)
 
     def run_once(self, monotonic: float | None = None) -> Swept:
         """One turn.
@@ -119,6 +121,7 @@ class Upkeep:
         overdue = self._overdue.run_once(at)
         forced = self._force()
         freed = self._free()
+        self._left_behind.run_once(at)
         swept = Swept(dead, recovered, held, forced, freed, skipped, expired, overdue)
         if swept:
             _log.warning(

@@ -89,6 +89,12 @@ def living(conn: Connection) -> list[Any]:
     return list(conn.execute(query.where(workers.c.state.in_(ALIVE))))
 
 
+def queues_of(conn: Connection, worker: str) -> list[str]:
+    """The queues that a worker takes jobs from; none if it is not registered."""
+    found = conn.execute(select(workers.c.queues).where(workers.c.id == worker)).scalar()
+    return [] if found is None else [str(name) for name in loads(found)]
+
+
 def served_queues(conn: Connection) -> set[str]:
     """The queues that living workers serve."""
     found = conn.execute(select(workers.c.queues).where(workers.c.state.in_(ALIVE))).scalars()

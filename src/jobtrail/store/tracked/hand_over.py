@@ -102,27 +102,56 @@ def sent_before(conn: Connection, executor: str, queue: str, before: datetime, *
     return _read(conn.execute(select(*_SEND).where(*where).order_by(jobs.c.handed_at).limit(limit)))
 
 
-def take_back(conn: Connection, tasks: Sequence[str], executor: str, *, limit: int = 1000) -> list[str]:
+def take_back(
+    conn: Connection, tasks: Sequence[str], executor: str, *, queues: Sequence[str] | None = None, limit: int = 1000
+) -> list[str]:
     """Let our workers claim pending jobs of these tasks, which are not handed over to this executor any more.
+
+    Args:
+        conn: The connection.
+        tasks: Names of the tasks.
+        executor: Name of the executor.
+        queues: Names of the queues; None for all.
+        limit: How many jobs of each kind, sent and not sent, one call takes.
 
     Returns:
         The jobs.
     """
-    theirs = (jobs.c.executor == executor, jobs.c.task.in_(list(tasks)))
+    theirs = _theirs(tasks, executor, queues)
     found = [
         str(row.id)
         for state in (TO_HAND_OVER, HANDED_OVER)
         for row in conn.execute(select(jobs.c.id).where(text(state), *theirs).limit(limit))
     ]
-    changed = update(jobs).where(jobs.c.id.in_(found), jobs.c.status == Status.PENDING.value).values(executor=None)
+    pending = (jobs.c.id.in_(found), jobs.c.status == Status.PENDING.value)
+    changed = update(jobs).where(*pending).values(executor=None, handed_run=None, handed_at=None)
     return [str(row.id) for row in conn.execute(changed.returning(jobs.c.id))]
 
 
-def has_others(conn: Connection, tasks: Sequence[str], executor: str) -> bool:
+def has_others(
+    conn: Connection, tasks: Sequence[str], executor: str, *, queues: Sequence[str] | None = None
+) -> bool:
     """Return whether `take_back` would find a job; a look that writes nothing."""
-    theirs = (jobs.c.executor == executor, jobs.c.task.in_(list(tasks)))
+    theirs = _theirs(tasks, executor, queues)
     states = (TO_HAND_OVER, HANDED_OVER)
     return any(conn.execute(select(jobs.c.id).where(text(one), *theirs).limit(1)).first() for one in states)
+
+
+def _theirs(tasks: Sequence[str], executor: str, queues: Sequence[str] | None) -> list[Any]:
+    where = [jobs.c.executor == executor, jobs.c.task.in_(list(tasks))]
+    return where if queues is None else [*where, jobs.c.queue.in_(list(queues))]
+
+
+def executors_of_pending(conn: Connection) -> list[str]:
+    """Return the executors that pending jobs wait for: one step in an index for each, however many jobs wait."""
+    found: set[str] = set()
+    for state in (TO_HAND_OVER, HANDED_OVER):
+        name: str | None = ""
+        while name is not None:
+            after = (text(state), jobs.c.executor > name)
+            name = conn.execute(select(func.min(jobs.c.executor)).where(*after)).scalar()
+            found |= {name} if name is not None else set()
+    return sorted(found)
 
 
 def claim(
