@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .integrations.celery import current_job, track_celery, tracked
+from .integrations.celery import CeleryExecutor, current_job, track_celery, tracked
 from .integrations.celery.beat.scheduler import BeatScheduler as Scheduler
 
-__all__ = ["Scheduler", "current_job", "track_celery", "tracked"]
+__all__ = ["CeleryExecutor", "Scheduler", "current_job", "track_celery", "tracked"]
