@@ -196,7 +196,7 @@ def test_delays_chains_groups_questions_and_reruns(jobs, tmp_path):
     summed = until("the group ends", lambda: jobs.find("task:total"), timeout=30)[0]
     assert summed.result(timeout=30) == 20
     assert ended(late).result() == 2
-    assert (late.started_at - late.created_at).total_seconds() >= 1.0
+    assert (late.started_at - late.created_at).total_seconds() > 0.9  # it is stored a little after its time was set
 
 
 # -- limits and cancels --------------------------------------------------------------------------------
@@ -262,18 +262,27 @@ def test_a_celery_run_is_linked_to_its_message(jobs, executor):
 # -- for people ----------------------------------------------------------------------------------------
 
 
+SOUND = {"celery", "1 Celery worker answers", "queue default (in Celery celery)"}
+
+
 def test_doctor_asks_the_broker_and_the_workers(jobs, executor):
     if executor != "celery":
         pytest.skip("no other system is asked")
     ended(start(jobs, "add", x=1, y=2))
     jobs.executors.find("celery").app.conf.broker_transport_options = {"visibility_timeout": 2}
     limited = replace(jobs.task_named("add").task, name="limited", timeout=5.0)
-    jobs.tasks.add(limited)
-    try:
+    if jobs.tasks.find("limited") is None:
+        jobs.tasks.add(limited)
+
+    def look():
         with jobs.store.read() as conn:
             now = jobs.store.now()
             seen = doctor._workers(jobs, conn, now)
-            found = {one.told.split(":")[0]: one for one in handed_over(jobs, conn, now, seen)}
+            return {one.told.split(":")[0]: one for one in handed_over(jobs, conn, now, seen)}
+
+    try:
+        until("all children are there and a worker answers", lambda: SOUND <= look().keys() and " 3 processes" in look()["celery"].told, timeout=40)
+        found = look()
     finally:
         jobs.executors.find("celery").app.conf.broker_transport_options = {}
     assert found["celery"].told == "celery: 3 processes run jobs; 0 handed over and not begun"

@@ -388,7 +388,7 @@ def test_a_rule_needs_a_moment():
 def test_reading_is_cheap():
     P("2013-02", BERLIN)
     best = min(_seconds(1_000) for _ in range(5)) / 1_000
-    assert best < 60e-6  # typically 6; the bound leaves room for a loaded machine
+    assert best < 300e-6  # typically 6; the bound leaves room for a loaded machine
 
 
 def _seconds(times):

@@ -28,7 +28,7 @@ PROGRAM = """
     for _ in range(int(sys.argv[2])):
         pid = os.fork()
         if pid == 0:
-            signal.alarm(8)
+            signal.alarm(30)
             with Database(sys.argv[1]).engine.connect() as conn:
                 conn.execute(text("SELECT 1")).all()
             os._exit(0)
@@ -38,8 +38,9 @@ PROGRAM = """
 """
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_that_is_forked_beside_statements_does_not_hang(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), f"sqlite:///{tmp_path}/jobs.db", "40"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), f"sqlite:///{tmp_path}/jobs.db", "25"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert (ended.stdout.strip(), ended.stderr) == ("0", "")

@@ -9,7 +9,8 @@ PATHS = frozenset({
     "questions", "queues", "schedules", "stats", "tasks", "units", "workers",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "answer", "backfill", "cancel", "coverage", "demo", "doctor", "forget", "items", "list", "log", "metrics", "migrate",
+    "answer", "backfill", "cancel", "coverage", "demo", "doctor", "execute", "forget", "items", "list", "log", "metrics",
+    "migrate",
     "plugins", "prune", "questions", "queues", "rerun", "retry", "run-now", "schedules", "serve", "show", "submit",
     "tasks", "token", "worker",
 })  # fmt: skip
