@@ -88,6 +88,7 @@ def test_jobs_that_come_and_go_are_recorded_and_the_store_stays(tracked):
     until("all are recorded", lambda: jobs.count("source:dynamic status:completed").number == ran)
 
 
+@pytest.mark.long
 def test_what_did_not_run_has_its_reason(tracked):
     jobs, scheduler = tracked
     scheduler.add_job(aps_functions.note, "date", run_date=now() - timedelta(hours=1), id="late", misfire_grace_time=1)

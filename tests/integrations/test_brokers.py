@@ -123,6 +123,7 @@ def until_open(proxy: Proxy, number: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_a_proxy_cuts_holds_and_refuses_connections(broker: str):
     with proxy_of(broker) as proxy:
         url = proxy.address(broker)

@@ -148,6 +148,7 @@ def next_times(rule, start, count):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("conf", "zone"),
     [

@@ -64,6 +64,7 @@ def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(s
     assert len(list(site.jobs.find("celery:*"))) == 7
 
 
+@pytest.mark.long
 def test_a_killed_child_a_hard_limit_and_a_killed_worker_end_their_jobs_with_the_cause(site: Site):
     worker = site.worker(concurrency=1)
     just_before = [site.send("add", number) for number in range(20)]  # the same child is killed right after them

@@ -49,6 +49,7 @@ def status(site: Site, celery_id: str, *wanted: str, seconds: float = 20.0):
     )
 
 
+@pytest.mark.long
 def test_a_task_is_revoked_expires_is_rejected_and_ignored(site: Site):
     site.worker(concurrency=1)
     held = site.send("wait", "held")

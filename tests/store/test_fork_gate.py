@@ -38,6 +38,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_that_is_forked_beside_statements_does_not_hang(tmp_path):

@@ -13,6 +13,7 @@ CHILDREN = 6
 pytestmark = pytest.mark.timeout(120)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_children_of_a_busy_process_run_their_jobs(url: str, tmp_path: Path) -> None:
     paths = os.pathsep.join(str(TESTS / name) for name in ("support", "apps", "../src"))
