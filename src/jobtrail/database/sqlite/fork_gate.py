@@ -84,6 +84,7 @@ class GatedCursor(sqlite3.Cursor):
     fetchmany = gated(sqlite3.Cursor.fetchmany)
     fetchall = gated(sqlite3.Cursor.fetchall)
     __next__ = gated(sqlite3.Cursor.__next__)
+    close = gated(sqlite3.Cursor.close)  # resets its statement, and Python lets go of its own lock for that
 
 
 # Before the other modules that hold threads back, so that this is the last to do so.
