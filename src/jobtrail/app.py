@@ -260,7 +260,7 @@ class JobTrail:
         *,
         then: BoundTask | None = None,
         params: Mapping[str, Any] | None = None,
-        on: Any = "any",
+        on: Any = "ended",
         name: str | None = None,
         **options: Any,
     ) -> Group:
@@ -272,7 +272,7 @@ class JobTrail:
             members: Pairs of a task (with its ``.using(…)``) and its arguments.
             then: Task of the successor.
             params: Arguments of the successor.
-            on: Outcome of the group that creates the successor: "success", "partial", "failure" or "any".
+            on: Outcome of the group that creates the successor: "success", "partial", "failure", or "ended".
             name: Name of the group, shown.
             **options: ``result_as`` (argument of the successor that receives the list of results), ``when``, ``source``,
                 ``period``, ``file``, as for `BoundTask.then`.

@@ -431,7 +431,7 @@ def test_the_trail_goes_page_by_page(app_jobs, client):
 
 
 def test_the_kin_of_a_job(app_jobs, client):
-    first = app_jobs.task_named("load").using(source="s", period="2013").then(app_jobs.task_named("add"), {"a": 1}, on="any").enqueue(bad=1)
+    first = app_jobs.task_named("load").using(source="s", period="2013").then(app_jobs.task_named("add"), {"a": 1}, on="ended").enqueue(bad=1)
     drain(app_jobs)
     second = client.post(f"/api/jobs/{first.id}/rerun", json={"mode": "failed_items"}).json()["job"]["id"]
     kin = client.get(f"/api/jobs/{first.id}/lineage").json()

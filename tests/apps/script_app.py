@@ -40,7 +40,7 @@ def says(ctx: Context, *, text: str, more: dict | None = None) -> Partial:
         with item:
             if item.value == text:
                 raise Wrong(text)
-    ctx.schedule_next(f"2 {SCRIPT}", {"text": text}, on="any")
+    ctx.schedule_next(f"2 {SCRIPT}", {"text": text}, on="ended")
     return Partial({text: [text]}, text)
 
 

@@ -115,12 +115,12 @@ class Submitter(Person):
 
     def group(self) -> None:
         members = [(self._some(), self._seconds()) for _ in range(self._rng.randrange(1, 5))]
-        made = self._jobs.group(members, then=self._task("follows"), on=self._rng.choice(("any", "success")))
+        made = self._jobs.group(members, then=self._task("follows"), on=self._rng.choice(("ended", "success")))
         self._stored(*made.jobs())
 
     def chain(self) -> None:
         follows = self._task("follows")
-        bound = self._some().then(follows, on="any").then(follows.then(follows, {"why": "last"}, on="any"), on="success")
+        bound = self._some().then(follows, on="ended").then(follows.then(follows, {"why": "last"}, on="ended"), on="success")
         self._stored(bound.enqueue(**self._seconds()), followers=2)
 
     def unit(self) -> None:

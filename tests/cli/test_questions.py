@@ -328,7 +328,7 @@ def chained(jt: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         try:
             tasks = {name: app.task_named(name) for name in ("load", "report", "alert")}
             chain = tasks["load"].using(source="s", period="2013-02")
-            chain = chain.then(tasks["report"].then(tasks["alert"], when=3600, on="any"), result_as="rows")
+            chain = chain.then(tasks["report"].then(tasks["alert"], when=3600, on="ended"), result_as="rows")
             job = chain.then(tasks["alert"], on="failure").enqueue(**arguments)
             return job.id
         finally:
@@ -346,7 +346,7 @@ def test_show_draws_the_chain(jt: Command, chained: Callable[..., str]) -> None:
     told = jt("show", job_id)
     assert "← this job" in told.out
     assert "├─ on success: report s 2013-02 (…" in told.out
-    assert "│  └─ on any, 1:00:00 later: alert s 2013-02 (…" in told.out
+    assert "│  └─ on any end, 1:00:00 later: alert s 2013-02 (…" in told.out
     assert "└─ on failure: alert  skipped: comes on failure; load" in told.out
     seen = jt("show", job_id, "--json").json
     report, alert = seen["successors"]
@@ -388,7 +388,7 @@ def test_show_tells_of_groups(jt: Command) -> None:
     run_due(jt)
     told = jt("show", first).out
     assert f"member of group 'night' (…{group.id[-8:]}): 1 of 2 jobs have ended" in told
-    assert "└─ on any: alert  waiting" in told
+    assert "└─ on any end: alert  waiting" in told
     jt("answer", second, "--with", "red")
     run_due(jt)
     seen = jt("show", first, "--json").json["groups"]

@@ -16,7 +16,7 @@ def chain(jobs):
     @jobs.task
     def load(ctx: Context) -> int:
         jobs.ran.append("load")
-        ctx.schedule_next("notify", on="any")
+        ctx.schedule_next("notify", on="ended")
         ctx.schedule_next("count", {"n": len(jobs.ran)}, on="success")
         if jobs.bad:
             raise ValueError

@@ -51,7 +51,7 @@ def with_tasks(jobs):
 def chained(app, **using):
     """`load` with one successor for each kind of end."""
     task = app.task_named("load").using(**using)
-    for on in ("success", "partial", "failure", "any"):
+    for on in ("success", "partial", "failure", "cancelled", "ended"):
         task = task.then(app.task_named("publish"), {"name": on}, on=on)
     return task
 
@@ -63,9 +63,9 @@ def came(app):
 @pytest.mark.parametrize(
     ("end", "status", "comes"),
     [
-        ("success", Status.COMPLETED, ["any", "success"]),
-        ("partial", Status.PARTIAL, ["any", "partial"]),
-        ("failure", Status.FAILED, ["any", "failure"]),
+        ("success", Status.COMPLETED, ["ended", "success"]),
+        ("partial", Status.PARTIAL, ["ended", "partial"]),
+        ("failure", Status.FAILED, ["ended", "failure"]),
     ],
 )
 def test_c54_who_comes_after_which_end(app, end, status, comes):
@@ -74,7 +74,7 @@ def test_c54_who_comes_after_which_end(app, end, status, comes):
     assert job.refresh().status is status
     assert came(app) == comes
     assert {(source, period) for _, source, period, _ in app.ran} == {("weather/EWR", "2013-02")}, "inherited"
-    told = {one["on"][0] if len(one["on"]) == 1 else "any": one for one in job.successors()}
+    told = {one["on"][0]: one for one in job.successors()}
     assert {on for on, one in told.items() if one["state"] == "submitted"} == set(comes)
     for on in set(told) - set(comes):
         assert told[on]["state"] == "skipped"
@@ -84,18 +84,34 @@ def test_c54_who_comes_after_which_end(app, end, status, comes):
         assert (row.parent, row.root) == (job.id, job.id)
         assert row.reason == f"follows load {job.id}, which is {status}"
     assert names(job).count("followed") == 2
-    assert names(job).count("not_followed") == 2
+    assert names(job).count("not_followed") == 3
 
 
-def test_c54_a_cancelled_job_starts_nothing(app):
+def test_c54_a_cancelled_job_starts_what_wants_to_come_then(app):
     job = chained(app).enqueue()
     job.cancel("stop", actor="ann")
     drain(app)
-    assert came(app) == []
-    assert {one["state"] for one in job.successors()} == {"skipped"}
+    assert came(app) == ["cancelled", "ended"]
+    assert [one["state"] for one in job.successors()] == ["skipped"] * 3 + ["submitted"] * 2
     job.retry()
     drain(app)
-    assert came(app) == ["any", "success"], "retried, it ends again"
+    assert came(app) == ["cancelled", "ended", "success"], "retried, it ends again; what came does not come again"
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_body_that_is_cancelled_is_followed_by_what_it_named_for_every_end(app, noticed):
+    @app.task
+    def stops(ctx: Context):
+        for on in ("ended", "cancelled", "success"):
+            ctx.schedule_next("publish", {"name": on}, on=on)
+        app.get(ctx.job_id).cancel("enough", actor="ann")
+        while noticed:
+            ctx.check_cancelled()
+
+    job = app.task_named("stops").enqueue()
+    drain(app)
+    assert job.refresh().status is (Status.CANCELLED if noticed else Status.COMPLETED)
+    assert came(app) == sorted(["ended", "cancelled" if noticed else "success"])
 
 
 def test_c54_a_lost_worker_is_an_end_like_another(app):
@@ -106,7 +122,7 @@ def test_c54_a_lost_worker_is_an_end_like_another(app):
         """Never runs here."""
 
     task = app.task_named("fragile").then(app.task_named("publish"), {"name": "failure"}, on="failure")
-    job = task.then(app.task_named("publish"), {"name": "any"}, on="any").enqueue()
+    job = task.then(app.task_named("publish"), {"name": "ended"}, on="ended").enqueue()
     store, now = app.store, app.store.now()
     gone = job.id
     store.write(lambda c: workers.register(c, store.dialect, gone, ["default"], 1, now))
@@ -115,7 +131,7 @@ def test_c54_a_lost_worker_is_an_end_like_another(app):
     assert claim.id == job.id
     recover(app)
     assert job.refresh().status is Status.FAILED
-    assert came(app) == ["any", "failure"]
+    assert came(app) == ["ended", "failure"]
 
 
 def test_c54_a_timeout_is_a_failure(app):
@@ -140,7 +156,7 @@ def test_c54_a_run_that_is_handed_back_at_shutdown_is_no_end(app):
     assert {one["state"] for one in job.successors()} == {"waiting"}
     assert app.find("task:publish") == []
     drain(app)
-    assert came(app) == ["any", "success"], "it ends when it has run again"
+    assert came(app) == ["ended", "success"], "it ends when it has run again"
 
 
 def test_c54_attached_in_the_moment_in_which_it_ends(make_jobs):
@@ -282,7 +298,7 @@ def test_a_chain_of_three_has_one_root(app):
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({"on": "sometimes"}, InvalidOption, "on must be success, partial, failure or any"),
+        ({"on": "sometimes"}, InvalidOption, "on must be success, partial, failure or cancelled, several of them, or ended"),
         ({"on": ()}, InvalidOption, "on must be"),
         ({"when": -1}, InvalidOption, "when must be"),
         ({"when": datetime(2050, 1, 1)}, InvalidOption, "a datetime with a time zone"),
@@ -345,10 +361,10 @@ def test_a_second_submission_of_an_active_unit_declares_its_successors_once(app)
 @pytest.mark.parametrize(
     ("items", "fails", "status", "follows"),
     [
-        (0, 0, Status.COMPLETED, ["any", "success"]),
-        (10, 10, Status.FAILED, ["any", "failure"]),
-        (10, 1, Status.PARTIAL, ["any", "partial"]),
-        (1, 0, Status.COMPLETED, ["any", "success"]),
+        (0, 0, Status.COMPLETED, ["ended", "success"]),
+        (10, 10, Status.FAILED, ["ended", "failure"]),
+        (10, 1, Status.PARTIAL, ["ended", "partial"]),
+        (1, 0, Status.COMPLETED, ["ended", "success"]),
     ],
 )
 def test_c30_each_end_of_a_job_with_items_is_followed(app, items, fails, status, follows):
@@ -361,7 +377,7 @@ def test_c30_each_end_of_a_job_with_items_is_followed(app, items, fails, status,
         return list(range(items))
 
     task = app.task_named("counted")
-    for on in ("success", "partial", "failure", "any"):
+    for on in ("success", "partial", "failure", "ended"):
         task = task.then(app.task_named("publish"), {"name": on}, on=on, result_as="rows")
     job = task.enqueue()
     drain(app)
@@ -417,7 +433,7 @@ def test_c30_an_empty_group_is_followed_at_once(app):
 
 
 def test_a_group_waits_for_its_last_member_and_goes_on_after_a_retry(app):
-    group = app.group(members(app, "failure", "success"), then=app.task_named("publish"), on="any")
+    group = app.group(members(app, "failure", "success"), then=app.task_named("publish"), on="ended")
     waits = app.group([(app.task_named("load").using(delay=3600), {}), *members(app, "failure")], then=app.task_named("publish"))
     drain(app)
     assert group.outcome() is Outcome.PARTIAL

@@ -33,7 +33,7 @@ running          pending            retry_planned snoozed put_back handed_back
 running          awaiting_input     asked
 running          awaiting_mapping   asked
 running          cancelling         stop_requested
-running          interrupted        interrupted
+running          interrupted        interrupted held
 awaiting_input   pending            answered default_taken
 awaiting_mapping pending            answered default_taken
 awaiting_input   failed             question_expired
@@ -140,6 +140,13 @@ MADE = {
         transitions.handed_back(RUNNING, NOW, reason="r"),
         "running", "pending",
         {"run_at": NOW, "attempt": 1, "hand_backs": 4, "retry_reason": "r"},
+    ),
+    "held": (transitions.held(RUNNING, reason="r"), "running", "interrupted", {"attempt": 1, "suspect": False, "retry_reason": "r"}),
+    "finished, not by the body": (
+        transitions.unfinished(RUNNING, NOW, error="e", fingerprint="f", reason="r", counts=(1, 0, 0)),
+        "running", "failed",
+        {"outcome": "error", "finished_at": NOW, "error": "e", "fingerprint": "f", "items_ok": 1, "items_failed": 0,
+         "items_skipped": 0},
     ),
     "asked": (
         transitions.asked(RUNNING, {"name": "which?", "kind": "mapping"}),
@@ -276,6 +283,8 @@ ENDS = {
     "unknown": NotKnownHere("e", "f", 30, final=False),
     "unknown at last": NotKnownHere("e", "f", 30, final=True),
     "handed back": HandedBack("interrupted by shutdown"),
+    "fails": HandedBack("interrupted by shutdown", on_shutdown="fail"),
+    "is held": HandedBack("interrupted by shutdown", on_shutdown="hold"),
 }
 # (end, cause of the stop) -> move and state, with attempts left / without.
 WITHOUT_CAUSE = {
@@ -287,6 +296,8 @@ WITHOUT_CAUSE = {
     "unknown": ("put_back pending", "put_back pending"),
     "unknown at last": ("finished failed", "finished failed"),
     "handed back": ("handed_back pending", "handed_back pending"),
+    "fails": ("finished failed", "finished failed"),
+    "is held": ("held interrupted", "held interrupted"),
 }
 CANCEL = dict.fromkeys(ENDS, ("stopped cancelled", "stopped cancelled"))
 LIMIT = {
@@ -320,7 +331,7 @@ def test_what_an_end_means(end, cause, noticed, left):
     if move.to in FINAL:
         assert move.values["finished_at"] == NOW
     else:
-        assert move.values["run_at"] >= NOW
+        assert move.values.get("run_at", NOW) >= NOW
         assert move.to in ACTIVE
 
 

@@ -106,7 +106,7 @@ def test_nothing_of_an_end_is_left_out_of_the_file(jobs):
     move = Move(
         "finished", "j", 3, (Status.RUNNING, Status.CANCELLING), Status.PARTIAL, {"finished_at": now, "note": "\udc80"},
         actor="engine", reason="r", unit="u", keeps_unit=True, detail={"attempt": 1}, asks={"name": "q"},
-        follow=({"task": "next", "on": "any"},), about=("load", "default", "w/A", now, now),
+        follow=({"task": "next", "on": "ended"},), about=("load", "default", "w/A", now, now),
     )  # fmt: skip
     records = Records(
         "j", 3, "g", [Recorded("l", "k", 0, ItemOutcome.FAILED, "why", "ValueError")], Progress(1.5, 1, 2, "m", "{}"),

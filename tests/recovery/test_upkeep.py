@@ -251,6 +251,18 @@ def test_who_died_beside_others_is_not_charged_also_where_one_is_left_on_the_las
     assert make.count(table, table.c.suspect, table.c.status == "pending") == number
 
 
+@pytest.mark.parametrize(("wanted", "end"), [("requeue", "pending"), ("fail", "failed"), ("hold", "interrupted")])
+def test_a_body_that_outlived_its_worker_and_then_ended_with_the_process_is_as_after_a_shutdown(jobs, make, wanted, end):
+    job = jobs.work.using(on_shutdown=wanted, on_interrupt="fail").enqueue()
+    make.claim()
+    jobs.store.write(lambda conn: workers.set_state(conn, make.worker, "leaving"))
+    bury(jobs, make)
+    assert keeper(jobs).run_once(0.0).recovered == 1
+    assert job.refresh().status == end
+    assert keeper(jobs).run_once(0.0).recovered == 0
+    assert job.refresh().status == end, "what is held waits for a person, whatever on_interrupt says"
+
+
 def test_three_deaths_alone_and_it_has_failed(jobs):
     job = jobs.work.enqueue()
     for death in range(1, 4):

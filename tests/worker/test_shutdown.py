@@ -15,6 +15,7 @@ from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import StoreUnavailable
 from jobtrail.recovery import orphaned_bodies
 from jobtrail.store import workers
+from jobtrail.testing import recover
 
 SHORT = {"graceful_shutdown_timeout": 0.1, "cancel_timeout": 0.1, "beat_interval": 0.1, "sweep_interval": 0.2}
 
@@ -106,6 +107,45 @@ async def test_a_body_that_listens_late_leaves_late_and_runs_again_elsewhere(mak
         await soon("it is done", lambda: status(job) == "completed")
     assert (len(held.begun), names(job), job.attempt) == (2, ["handed_back"], 1)
     assert event(job, "handed_back").reason == "interrupted by shutdown"
+
+
+@pytest.mark.parametrize(
+    ("task", "using", "end", "trail"),
+    [
+        ("requeue", None, "pending", "handed_back"),
+        ("fail", None, "failed", "finished"),
+        ("hold", None, "interrupted", "held"),
+        ("fail", "hold", "interrupted", "held"),
+    ],
+)
+async def test_what_becomes_of_a_body_that_a_shutdown_has_ended(make_jobs, task, using, end, trail):
+    jobs, begun = make_jobs(**SHORT), []
+
+    @jobs.task(on_shutdown=task)
+    async def waits(ctx: AsyncContext):
+        begun.append(ctx.attempt)
+        for item in ctx.items(["a", "b"]):
+            with item:
+                if len(begun) == 1 and item.value == "b":
+                    await asyncio.sleep(30)
+
+    job = waits.using(on_shutdown=using).enqueue()
+    async with jobs.running():
+        await soon("it runs", lambda: begun)
+    row = stored_row(job.refresh())
+    assert (row.status, row.suspect, names(job)) == (end, False, [trail])
+    assert row.attempt == (1 if end == "failed" else 0), "only what has ended is charged"
+    if end == "failed":
+        assert (row.items_ok, job.error["message"]) == (1, "not finished: interrupted by shutdown")
+        assert row.unit_lock is None
+    if end == "interrupted":
+        recover(jobs)
+        assert status(job) == "interrupted", "upkeep leaves it to a person"
+    if end != "pending":
+        job.retry(actor="ann")
+    async with jobs.running():
+        await soon("it is done", lambda: status(job) == "completed")
+    assert (begun, job.item_counts().ok) == ([1, 2 if end == "failed" else 1], 2)
 
 
 def test_a_thread_that_outlives_the_event_loop_is_heard(make_jobs):

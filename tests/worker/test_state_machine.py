@@ -126,7 +126,7 @@ class Machine(RuleBasedStateMachine):
         period=st.sampled_from([None, "2013-01", "2013-01", "2013-02"]),
         if_active=st.sampled_from(["same", "raise", "queue"]),
         delay=st.sampled_from([0, 0, 20]),
-        then=st.sampled_from([None, None, "success", "failure", "any", ("partial", "failure")]),
+        then=st.sampled_from([None, None, "success", "failure", "ended", ("partial", "failure")]),
     )
     def submit(self, task, period, if_active, delay, then):
         bound = self.jobs.task_named(task)
@@ -161,13 +161,13 @@ class Machine(RuleBasedStateMachine):
             if job.refresh().status in HELD:
                 job.cancel(actor="ann")
 
-    @rule(size=st.integers(0, 3), on=st.sampled_from(["any", "success", "failure"]))
+    @rule(size=st.integers(0, 3), on=st.sampled_from(["ended", "success", "failure"]))
     def group(self, size, on):
         task = self.jobs.task_named("requeue")
         self.jobs.group([(task, {})] * size, then=task, on=on)
 
     @precondition(lambda self: self.handles)
-    @rule(index=number, on=st.sampled_from(["any", "success", "failure"]))
+    @rule(index=number, on=st.sampled_from(["ended", "success", "failure"]))
     def attach(self, index, on):
         self.some(index).then(self.jobs.task_named("requeue"), on=on, period=None)
 

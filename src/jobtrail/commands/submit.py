@@ -25,7 +25,16 @@ from jobtrail.job.model import FileInput, NewJob, new_id
 from jobtrail.job.period import Period, in_our_time
 from jobtrail.job.retry import coerce_retry
 from jobtrail.job.successor import Successor, ends_option, when_option
-from jobtrail.job.task import choice_option, labels_option, name_option, priority_option, queue_option, seconds_option
+from jobtrail.job.task import (
+    ON_INTERRUPT,
+    ON_SHUTDOWN,
+    choice_option,
+    labels_option,
+    name_option,
+    priority_option,
+    queue_option,
+    seconds_option,
+)
 from jobtrail.job.unit import unit_of
 from jobtrail.messages import Message
 from jobtrail.store.submissions import PLAIN, Rules
@@ -231,6 +240,9 @@ def _options(using: Using) -> str | None:
         options["unit"] = name_option("unit", using.unit)
     if using.timeout is not None:
         options["timeout"] = seconds_option("timeout", using.timeout)
+    for name, choices in (("on_interrupt", ON_INTERRUPT), ("on_shutdown", ON_SHUTDOWN)):
+        if (wanted := getattr(using, name)) is not None:
+            options[name] = choice_option(name, wanted, choices)
     trace = carried.get()
     if trace is not None:
         options["trace"] = trace

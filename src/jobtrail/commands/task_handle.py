@@ -96,13 +96,13 @@ class BoundTask:
     ) -> BoundTask:
         """Return a copy whose job is followed by a job of ``task``.
 
-        The successor is stored in the transaction that ends the job. A cancelled job has no successors. Call `then`
-        several times for several successors; ``task`` may have successors of its own.
+        The successor is stored in the transaction that ends the job. Call `then` several times for several successors; ``task`` may have successors of its own.
 
         Args:
             task: Task of the successor, with its own ``.using(…)``.
             params: Arguments of the successor.
-            on: Ends of the job that create the successor: "success", "partial", "failure", "any", or a list of them.
+            on: Ends of the job that create the successor: "success", "partial", "failure", "cancelled", a list of them, or "ended" for
+                every end.
             when: "now", a timedelta or seconds after the end, or an aware datetime.
             source: Source of the successor; default: that of the job.
             period: Period of the successor; default: that of the job.

@@ -42,6 +42,8 @@ class Using:
         queue: Name of the queue.
         retry: `Retry` or number of attempts.
         timeout: Seconds or timedelta from the start of an attempt.
+        on_interrupt: "requeue", "fail" or "hold", if its worker dies.
+        on_shutdown: "requeue", "fail" or "hold", if its worker is shut down before it has finished.
         idempotency_key: Key that makes the submission repeatable.
         idempotency: "params" to derive the key from task, arguments and time window.
         window: Lifetime of the key.
@@ -67,6 +69,8 @@ class Using:
     queue: str | None = None
     retry: Any = None
     timeout: Any = None
+    on_interrupt: str | None = None
+    on_shutdown: str | None = None
     idempotency_key: str | None = None
     idempotency: str | None = None
     window: timedelta | None = None

@@ -16,6 +16,7 @@ from . import transitions
 from .failure import describe
 from .items import Counts, outcome_of
 from .model import Status, StopCause
+from .worker_loss import shut_down
 
 RUNS_WITHOUT_DELAY = 10  # after so many runs of a job ...
 LEAST_DELAY = 1.0  # ... its next one begins so many seconds later at the earliest
@@ -95,10 +96,14 @@ class NotKnownHere:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The worker gives the run back without a fault of the job; it may start again after ``delay`` seconds."""
+    """The worker gives the run back without a fault of the job; it may start again after ``delay`` seconds.
+
+    ``on_shutdown`` is that option of the job, where the worker was shut down before its body had finished.
+    """
 
     reason: str
     delay: float = 0.0
+    on_shutdown: str = "requeue"
 
 
 BodyOutcome = Returned | Raised | SnoozeAsked | Asked | NotKnownHere | HandedBack
@@ -126,6 +131,8 @@ def decide(job: Subject, outcome: BodyOutcome, ledger: Ledger, policy: Retry, no
         return transitions.asked(job, outcome.question)
     if isinstance(outcome, NotKnownHere):
         return _not_known(job, outcome, now)
+    if outcome.on_shutdown != "requeue":
+        return shut_down(job, outcome.on_shutdown, now, reason=outcome.reason, counts=_counts(ledger))
     return _handed_back(job, outcome, policy, now)
 
 

@@ -18,23 +18,29 @@ from .unit import Unit, unit_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-ENDS = ("success", "partial", "failure")
-# A cancelled job is no end that anything waits for: who stops a load does not want what follows it.
-END_OF = {Status.COMPLETED: "success", Status.PARTIAL: "partial", Status.FAILED: "failure"}
+ENDS = ("success", "partial", "failure", "cancelled")
+ENDED = "ended"  # all of them
+END_OF = dict(zip((Status.COMPLETED, Status.PARTIAL, Status.FAILED, Status.CANCELLED), ENDS, strict=True))
+END_OF_GROUP = {Outcome.SUCCESS: "success", Outcome.PARTIAL: "partial", Outcome.ERROR: "failure"}
 LIMIT = 4 * 1_048_576  # bytes of arguments with the results that were put into them
 
 
 def ends_option(on: str | Iterable[str]) -> tuple[str, ...]:
-    """The ends that ``on`` names: one of success, partial, failure, any, or several of them.
+    """The ends that ``on`` names: one of success, partial, failure, cancelled, or several of them, or ended for all.
 
     Raises: InvalidOption.
     """
     words = (on,) if isinstance(on, str) else tuple(on)
-    unknown = [word for word in words if word not in (*ENDS, "any")]
+    unknown = [word for word in words if word not in (*ENDS, ENDED)]
     if unknown or not words:
         wrong = repr(unknown[0]) if unknown else "empty"
         raise InvalidOption(Message("job.bad-on", wrong=wrong))
-    return ENDS if "any" in words else tuple(end for end in ENDS if end in words)
+    return ENDS if ENDED in words else tuple(end for end in ENDS if end in words)
+
+
+def shown_ends(ends: Sequence[str]) -> list[str]:
+    """The ends as people read them: ended, where all are meant."""
+    return [ENDED] if len(ends) == len(ENDS) else list(ends)
 
 
 def when_option(when: Any) -> tuple[float | None, str | None]:
@@ -108,7 +114,7 @@ class Successor:
 
     def comes_after_group(self, outcome: Outcome) -> bool:
         """Does it come when the group ends so?"""
-        return {Outcome.SUCCESS: "success", Outcome.PARTIAL: "partial", Outcome.ERROR: "failure"}[outcome] in self.ends
+        return END_OF_GROUP[outcome] in self.ends
 
     def job(
         self, now: datetime, *, parent: str, root: str, why: str, result: str | Sequence[str | None] | None

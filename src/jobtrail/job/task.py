@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
 TRACKED = "celery:"  # the queues of jobs that Celery executes begin so
-ON_INTERRUPT = ("requeue", "fail", "hold")
+ON_INTERRUPT = ON_SHUTDOWN = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 SETTLE = 0.25  # seconds; submitting waits for them, also in a request, so a task with slow writers asks for more
 LABELS_LIMIT = 20
@@ -48,6 +48,7 @@ class Task:
     stall_timeout: float | None = None
     max_failed_items: FailedItemsLimit | None = None
     on_interrupt: str = "requeue"
+    on_shutdown: str = "requeue"
     on_input_change: str = "fail"
     settle: float = SETTLE
     ready_marker: str | None = None
@@ -342,6 +343,7 @@ def _check_options(task: Task) -> None:
         set_(task, "kind", name_option("kind", task.kind))
     priority_option(task.priority)
     choice_option("on_interrupt", task.on_interrupt, ON_INTERRUPT)
+    choice_option("on_shutdown", task.on_shutdown, ON_SHUTDOWN)
     choice_option("on_input_change", task.on_input_change, ON_INPUT_CHANGE)
     if task.executor is not None:
         name_option("executor", task.executor)

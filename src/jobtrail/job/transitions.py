@@ -48,6 +48,7 @@ TABLE: dict[str, tuple[tuple[Status, ...], tuple[Status, ...]]] = {
     "forced": ((S.CANCELLING,), (S.CANCELLED, S.FAILED)),
     "body_returned": ((S.CANCELLED, S.FAILED), (S.CANCELLED, S.FAILED)),
     "handed_back": ((S.RUNNING,), (S.PENDING,)),
+    "held": ((S.RUNNING,), (S.INTERRUPTED,)),
     "interrupted": ((S.RUNNING,), (S.INTERRUPTED,)),
     "recovered": ((S.INTERRUPTED,), (S.PENDING, S.FAILED)),
     "retried": ((S.FAILED, S.PARTIAL, S.INTERRUPTED, S.CANCELLED), (S.PENDING,)),
@@ -251,6 +252,24 @@ def handed_back(job: Subject, run_at: datetime, *, reason: str, actor: str = WOR
         "retry_reason": reason,
     }
     return _move("handed_back", job, S.PENDING, values, actor=actor, reason=reason, detail=_run_detail(job))
+
+
+def held(job: Subject, *, reason: str, actor: str = WORKER) -> Move:
+    """Its worker was shut down before the body had finished, and a person decides; not charged.
+
+    It is no suspect, which is how upkeep tells it from a job whose worker died.
+    """
+    values = {"attempt": job.attempt - 1, "suspect": False, "retry_reason": reason}
+    return _move("held", job, S.INTERRUPTED, values, actor=actor, reason=reason, detail=_run_detail(job))
+
+
+def unfinished(
+    job: Subject, now: datetime, *, error: str, fingerprint: str, reason: str,
+    counts: tuple[int, int, int] | None = None, actor: str = WORKER,
+) -> Move:  # fmt: skip
+    """Its worker was shut down before the body had finished, and the task does not want it to run again."""
+    ended = {"outcome": "error", "finished_at": now, "error": error, "fingerprint": fingerprint, **_counted(counts)}
+    return _move("finished", job, S.FAILED, ended, actor=actor, reason=reason, detail=_run_detail(job))
 
 
 # -- a person is asked -------------------------------------------------------------------------------

@@ -26,12 +26,17 @@ class WorkerLostError(Exception):
     """The worker died while the job ran in it."""
 
 
+class WorkerShutDownError(Exception):
+    """The worker was shut down before the job had finished, and its task wants no other run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """A job whose worker is dead, and what its task says about that."""
 
     job: Subject
     on_interrupt: str = "requeue"
+    on_shutdown: str = "requeue"
     policy: Retry | None = None
 
 
@@ -67,6 +72,31 @@ def decide(one: Lost, *, strikes: int, how: str, now: datetime) -> list[Move]:
     if one.on_interrupt == "hold":
         return []
     return [transitions.requeued(job, now, reason=how, strikes=strikes)]
+
+
+def shut_down(
+    job: Subject, wanted: str, now: datetime, *, reason: str, counts: tuple[int, int, int] | None = None,
+    actor: str = transitions.WORKER,
+) -> Move:  # fmt: skip
+    """The move for a job whose worker was shut down in order before its body had finished.
+
+    Args:
+        job: The job, running.
+        wanted: Its option ``on_shutdown``: requeue, fail or hold.
+        now: Time of the move.
+        reason: What happened.
+        counts: Its items by outcome.
+        actor: Who writes the move.
+    """
+    if wanted == "hold":
+        return transitions.held(job, reason=reason, actor=actor)
+    if wanted == "requeue":
+        return transitions.handed_back(job, now, reason=reason, actor=actor)
+    failure = describe(WorkerShutDownError(Message("job.not-finished", reason=reason)))
+    error, fingerprint = failure.to_json(), failure.fingerprint
+    return transitions.unfinished(
+        job, now, error=error, fingerprint=fingerprint, reason=reason, counts=counts, actor=actor
+    )
 
 
 def _given_up(job: Subject, now: datetime, text: Message, how: str, strikes: int) -> Move:

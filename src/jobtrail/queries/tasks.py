@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .context import QueryContext
 
-_OPTIONS = ("priority", "timeout", "stall_timeout", "on_interrupt", "executor", "zone")
+_OPTIONS = ("priority", "timeout", "stall_timeout", "on_interrupt", "on_shutdown", "executor", "zone")
 
 
 class LatestJob(Model):
@@ -66,6 +66,7 @@ class TaskDetail(TaskLine):
     stall_timeout: float | None = Field(description="Seconds.")
     max_failed_items: str | None
     on_interrupt: str | None
+    on_shutdown: str | None
     executor: str | None
     zone: str | None
     aliases: list[str]

@@ -208,10 +208,10 @@ class Upkeep:
             return workers.has_left(conn, worker)
 
     def _handed_back(self, row: JobRow, how: str) -> Move:
-        job, now = Subject.of(row), self._store.now()
+        lost, job, now = self._lost(row), Subject.of(row), self._store.now()
         if row.stop_cause is not None:
-            return worker_loss.recover(self._lost(row), guilty=False, how=how, now=now)[0]
-        return transitions.handed_back(job, now, reason=how, actor=transitions.UPKEEP)
+            return worker_loss.recover(lost, guilty=False, how=how, now=now)[0]
+        return worker_loss.shut_down(job, lost.on_shutdown, now, reason=how, actor=transitions.UPKEEP)
 
     def _plan_left(self, row: JobRow) -> list[Move]:
         return worker_loss.decide(
@@ -223,8 +223,11 @@ class Upkeep:
         options: dict[str, Any] = {}
         with contextlib.suppress(ValueError):  # unreadable options make the job fail when it begins, where it is shown
             options = loads(row.options) if row.options else {}
-        wanted = options.get("on_interrupt") or (task.on_interrupt if task else "requeue")
-        return Lost(Subject.of(row), wanted, task.retry if task else None)
+        wanted = {
+            name: options.get(name) or (getattr(task, name) if task else "requeue")
+            for name in ("on_interrupt", "on_shutdown")
+        }
+        return Lost(Subject.of(row), **wanted, policy=task.retry if task else None)
 
     def _how(self, worker: str | None) -> str:
         if worker is None:

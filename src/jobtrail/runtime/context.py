@@ -299,7 +299,7 @@ class BaseContext:
             task: Task of the successor (with its ``.using(…)``), or its name.
             params: Arguments of the successor.
             when: "now", a timedelta or seconds after the end, or an aware datetime.
-            on: Ends of this job that create the successor: "success", "partial", "failure", "any", or a list of them.
+            on: Ends of this job that create the successor: "success", "partial", "failure", "cancelled", a list of them, or "ended".
             source: Source of the successor; default: that of this job.
             period: Period of the successor; default: that of this job.
             file: Input file of the successor.

@@ -397,8 +397,8 @@ def lost(conn: Connection, *, after: str | None = None, limit: int = 200) -> lis
 
 
 def left_interrupted(conn: Connection, *, after: str | None = None, limit: int = 200) -> list[JobRow]:
-    """Jobs in the state interrupted, in pages by id."""
-    query = select(*columns()).where(jobs.c.status == "interrupted")
+    """Jobs in the state interrupted because their worker died, in pages by id; not those held at its shutdown."""
+    query = select(*columns()).where(jobs.c.status == "interrupted", jobs.c.suspect)
     if after is not None:
         query = query.where(jobs.c.id > after)
     return [read(row) for row in conn.execute(query.order_by(jobs.c.id).limit(limit))]

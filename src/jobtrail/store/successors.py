@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select, update
 
 from jobtrail.database.tables import group_members, groups, jobs, successors
 from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
-from jobtrail.job.successor import Successor, outcome_of_group
+from jobtrail.job.successor import Successor, outcome_of_group, shown_ends
 from jobtrail.messages import Message
 
 from . import events, submissions
@@ -287,7 +287,7 @@ def of_job(conn: Connection, job_id: str) -> list[dict[str, Any]]:
 def _shown(row: Any) -> dict[str, Any]:
     following = Successor.from_json(row.template)
     return {
-        "id": row.id, "task": following.task, "on": row.ends.split(","), "state": row.state, "job": row.job_id,
+        "id": row.id, "task": following.task, "on": shown_ends(row.ends.split(",")), "state": row.state, "job": row.job_id,
         "reason": row.reason, "successor": following,
     }  # fmt: skip
 

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import StoreError
-from jobtrail.job.outcome import HandedBack
 from jobtrail.messages import Message
 from jobtrail.recovery.orphaned_bodies import OrphanedBodies
 
 from .middleware import retry_middleware
 from .perform import clean_up
+from .understand import shut_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ class Shutdown:
         if run.on_orphaned_end is not None:
             return  # it keeps its run, or a second body would start beside it
         run.recorder.overtaken = True
-        end = self._runs.decide(run, HandedBack(Message("worker.shutdown").stored), body_over=False)
+        end = self._runs.decide(run, shut_down(run, Message("worker.shutdown")), body_over=False)
         self._turns.ends.append(end)
 
     async def _write_rest(self, orphans: OrphanedBodies | None) -> bool:
@@ -185,7 +185,7 @@ class OrphanedRun:
             if run.thread is not None and run.thread.ended:
                 self._over(run, self._end_of_thread())
             elif run.thread is None and loop.is_closed():
-                self._over(run, HandedBack(Message("worker.loop-ended").stored))
+                self._over(run, shut_down(run, Message("worker.loop-ended")))
         return self._end
 
     def _end_of_thread(self) -> BodyOutcome:

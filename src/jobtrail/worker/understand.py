@@ -23,6 +23,7 @@ from jobtrail.job.json_value import encode_result
 from jobtrail.job.model import Partial, Snooze, StopCause
 from jobtrail.messages import Message
 
+from .perform import options_of
 from .run import RemoteError, RemoteStop
 
 if TYPE_CHECKING:
@@ -78,12 +79,18 @@ def _handed_back(run: Run, error: BaseException | None) -> BodyOutcome | None:
     cancelled = (run.task.is_async or not run.body_begun) and not isinstance(error, AskSignal)
     stopped = cancelled or isinstance(error, StopSignal)
     if stopped and run.stop.shutdown and run.stop.cause is None:
-        return outcomes.HandedBack(Message("worker.shutdown").stored)
+        return shut_down(run, Message("worker.shutdown"))
     if isinstance(error, StoreUnavailable) or (isinstance(error, StoreError) and not run.body_begun):
         before = run.claim.hand_backs if run.body_begun else 0  # a database that is not the worker's may stay away
         delay = min(2.0 ** (before - 1), LONGEST_DELAY) if before else 0.0
         return outcomes.HandedBack(Message("worker.store-away", error=error).stored, delay)
     return None
+
+
+def shut_down(run: Run, reason: Message) -> outcomes.HandedBack:
+    """The outcome of a run that ended with its worker; a body that never began runs elsewhere, whatever the job says."""
+    wanted = options_of(run.claim).get("on_shutdown") or run.task.on_shutdown if run.body_begun else "requeue"
+    return outcomes.HandedBack(reason.stored, on_shutdown=wanted)
 
 
 def _over_limit(run: Run, error: BaseException, settings: Settings) -> BodyOutcome:

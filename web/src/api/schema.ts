@@ -3744,6 +3744,8 @@ export interface components {
             max_failed_items: string | null;
             /** On Interrupt */
             on_interrupt: string | null;
+            /** On Shutdown */
+            on_shutdown: string | null;
             /** Executor */
             executor: string | null;
             /** Zone */

@@ -181,6 +181,7 @@ function Options({ task }: { task: TaskShape }) {
   add(t("task.stall"), task.stall_timeout === null ? null : span(task.stall_timeout));
   add(t("task.maxfailed"), task.max_failed_items);
   add(t("task.interrupt"), task.on_interrupt && tWord("interrupt", task.on_interrupt));
+  add(t("task.shutdown"), task.on_shutdown && tWord("interrupt", task.on_shutdown));
   add(t("task.executor"), task.executor && tWord("executor", task.executor));
   add(t("task.zone"), task.zone);
   add(t("task.aliases"), task.aliases.join(", "));

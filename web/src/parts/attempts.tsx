@@ -10,6 +10,7 @@ const ENDS: Record<string, string> = {
   retry_planned: "failed",
   recovered: "interrupted",
   handed_back: "pending",
+  held: "interrupted",
   snoozed: "pending",
   asked: "awaiting_input",
   stopped: "cancelled",

@@ -307,6 +307,7 @@ def _task_json(task: Any) -> dict[str, Any]:
         "stall_timeout": task.stall_timeout,
         "max_failed_items": None if limit is None else (limit.count if limit.count is not None else limit.share),
         "on_interrupt": task.on_interrupt,
+        "on_shutdown": task.on_shutdown,
         "executor": task.executor,
         "signature": task.signature.text,
         "about": (task.function.__doc__ or "").strip() or None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.job.successor import ENDS
 from jobtrail.messages import Message, tr
 
 from .text import clean, short, span, tail
@@ -66,8 +65,7 @@ def _tree(followers: list[FollowingJob], indent: str) -> Iterator[list[Any]]:
 
 
 def _on(one: FollowingJob) -> str:
-    wanted = ["any"] if len(one.on) == len(ENDS) else one.on
-    ends = [Message("names.end", name=end) for end in wanted]
+    ends = [Message("names.end", name=end) for end in one.on]
     told = ends[0]
     for end in ends[1:]:
         told = Message("cli.or", first=told, second=end)

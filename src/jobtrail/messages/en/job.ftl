@@ -70,7 +70,7 @@ some-items-failed =
         *[other] items
     } failed
 bad-item-key = the key of an item must be a str, int, date, datetime, UUID or a tuple of those; it is of type { $type }. Give key= a function that returns one
-bad-on = on must be success, partial, failure or any (or several of them); it is { $wrong }
+bad-on = on must be success, partial, failure or cancelled, several of them, or ended (every end); it is { $wrong }
 bad-when = when must be "now", a timedelta or seconds from 0 on, or a datetime with a time zone in the years 1900 to 2999; it is { $when }
 illegal-move = the move '{ $name }' leaves { $allowed } for { $targets }; it cannot go from { $start } to { $to }
 not-answered = nobody answered '{ $question }' in time
@@ -107,6 +107,7 @@ killed-its-worker =
        *[other] { $strikes } times
     }
 worker-lost = worker lost
+not-finished = not finished: { $reason }
 partial = partial
 a-steps-result = a step's result
 far-too-large = { $what } above the allowed { $limit } by far; { $advice }

@@ -20,6 +20,7 @@ event =
         [forced] end forced
         [body_returned] body returned
         [handed_back] handed back
+        [held] held for a person: its worker was shut down
         [interrupted] its worker died
         [rerun] run again
         [followed] a job follows
@@ -52,7 +53,11 @@ event =
         [schedule_run_now] schedule run now
        *[other] { $name }
     }
-end = { $name }
+end =
+    { $name ->
+        [ended] any end
+       *[other] { $name }
+    }
 origin = { $name }
 actor = { $name }
 part =

@@ -71,7 +71,7 @@ some-items-failed =
         *[many] элементов
     }
 bad-item-key = ключ элемента должен быть str, int, date, datetime, UUID или кортежем из них, а не { $type }. Передайте в key= функцию, которая такой возвращает
-bad-on = on должно быть success, partial, failure или any (можно несколько), а не { $wrong }
+bad-on = on должно быть success, partial, failure или cancelled, несколько из них либо ended (любой исход), а не { $wrong }
 bad-when = when должно быть "now", timedelta, секундами от 0 или datetime с часовым поясом в годах 1900–2999, а не { $when }
 illegal-move = переход '{ $name }' ведёт из { $allowed } в { $targets }; из { $start } в { $to } нельзя
 not-answered = на «{ $question }» не ответили вовремя
@@ -112,6 +112,7 @@ killed-its-worker =
        *[many] { $strikes } раз погубило исполнителя
     }
 worker-lost = исполнитель потерян
+not-finished = не закончено: { $reason }
 partial = частично
 a-steps-result = результат шага
 far-too-large = { $what }: намного больше разрешённых { $limit }; { $advice }

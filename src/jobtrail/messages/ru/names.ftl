@@ -64,6 +64,7 @@ event =
         [forced] конец записан принудительно
         [body_returned] тело вернулось
         [handed_back] возвращено
+        [held] ждёт человека: исполнитель остановлен
         [interrupted] исполнитель погиб
         [recovered] восстановлено
         [retried] повторено
@@ -104,7 +105,8 @@ end =
         [success] успехе
         [partial] частичном
         [failure] ошибке
-        [any] любом исходе
+        [cancelled] отмене
+        [ended] любом исходе
        *[other] { $name }
     }
 origin =
