@@ -189,7 +189,7 @@ MUTANTS = (
     ),
     Mutant(
         "store: a unit forgets its removed job", "store/retention.py",
-        "            _remember_with_units(conn, named, going)\n", "",
+        "            remember_with_units(conn, named, going)\n", "",
         ("tests/commands/test_removed_jobs.py",),
     ),
     Mutant(

@@ -16,6 +16,7 @@ from .commands.task_handle import BoundTask
 from .commands.using import SuccessorRequest
 from .config import Settings, database_url
 from .executors.registry import Executors
+from .history import History
 from .job.task import Task, Tasks, name_of
 from .messages import tr
 from .overrides import read as _read_overrides
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
 
-class JobTrail:
+class JobTrail(History):
     """Tasks and jobs of one application in one database.
 
     Nothing is connected before the first use, so a module can create it at import. Two objects in one process are
@@ -99,6 +100,7 @@ class JobTrail:
         self.service = Service(self.store, self._tasks, self.settings)
         self.service.state = self.state = SimpleNamespace()
         self.executors = Executors(self.settings.executor, given, self.overrides.options_of_executor, self)
+        self.service.plugins_before_removal = lambda cause: self.plugins.before_removal(cause)  # noqa: PLW0108 - plug-ins are looked for later
         self._plugins = Plugins(self._tasks, self._overridden, plugins, application=self, schemas=self.service.schemas)
         if tracing:
             from .integrations.opentelemetry import install
@@ -342,22 +344,6 @@ class JobTrail:
             InvalidFilter: If the text does not follow the grammar.
         """
         return self.queries.job_count(text)
-
-    def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
-        """Delete answers that were remembered by ``ask(remember=True)``.
-
-        Args:
-            task: Task, or its name.
-            source: Source; None for jobs without a source.
-            question: Name of the question; default: all questions.
-
-        Returns:
-            Number of deleted answers.
-        """
-        from .commands.answers import forget
-
-        self.service.make_ready()
-        return forget(self.store, task if isinstance(task, str) else task.name, source, question)
 
     # -- backfill ------------------------------------------------------------------------------------
 

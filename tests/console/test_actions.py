@@ -358,6 +358,20 @@ def test_all_that_match_are_cancelled_in_bulk_after_a_preview_and_that_is_stoppe
     assert 0 < left < MANY
 
 
+def test_selected_jobs_are_deleted_after_a_preview_with_everything_that_tells_of_them(place, browse):
+    gone = [place.submit("greet", {"name": f"gone{n}"}, source="gone") for n in range(2)]
+    for job in gone:
+        place.until(job, "completed")
+    page = browse(f"{place.address}#/jobs?q=source:gone")
+    for n in range(2):
+        page.get_by_role("checkbox", name="Select greet").nth(n).check()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_text("With 2 of 2 jobs something will be done.").wait_for()
+    page.locator(CONFIRM, has_text="Delete 2 jobs").click()
+    status(page, "Completed")
+    assert place.get("jobs?q=source:gone")["jobs"] == []
+
+
 def test_a_schedule_is_added_in_words_changed_run_at_once_and_removed(place, browse):
     page = browse(f"{place.address}#/schedules")
     page.get_by_role("button", name="Add a schedule…").click()

@@ -261,3 +261,21 @@ def test_a_worker_that_runs_tells_by_itself(telling):
 
     asyncio.run(run())
     assert world.inbox == ["module parser is in error"]
+
+
+def test_what_tells_of_a_job_goes_with_the_job_that_a_person_deletes(telling):
+    world = telling(rules=[AlertRule("loads", kinds="job.*", group=0)])
+
+    @world.jobs.task
+    def load(*, who: str) -> None:
+        raise RuntimeError(f"no route to {who}")
+
+    gone, kept = (load.enqueue(who=who) for who in ("ann", "bob"))
+    drain(world.jobs)
+    world.turn(1)
+    world.turn(1)
+    assert len(world.inbox) >= 1
+    assert world.jobs.delete(f"id:{gone.id}").jobs == 1
+    told = [str(tuple(row)) for table in (tables.events, tables.deliveries, tables.inbox) for row in world.rows(table)]
+    assert not any("ann" in one or gone.id in one for one in told)
+    assert world.jobs.get(kept.id)

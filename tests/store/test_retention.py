@@ -22,6 +22,7 @@ from jobtrail.job.items import ItemOutcome
 from jobtrail.job.model import Outcome, Status
 from jobtrail.store import retention, runs, units, workers
 from jobtrail.store.items import Recorded
+from jobtrail.store.removal import ledgers
 from jobtrail.store.retention import Retention, run_once
 from jobtrail.store.submissions import Rules
 
@@ -310,7 +311,7 @@ def test_c39_a_ledger_of_many_items_goes_some_rows_at_a_time(
     store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of 100,000 items in one transaction kept every other writer of a SQLite database waiting."""
-    monkeypatch.setattr(retention, "ROWS", 10)
+    monkeypatch.setattr(ledgers, "ROWS", 10)
     old(items=["ok"] * 35)
     old(items=["ok"] * 5)
     left, write = [make.count(tables.items)], store.write_beside
@@ -331,7 +332,7 @@ def test_c39_a_ledger_of_many_items_goes_some_rows_at_a_time(
 def test_c39_a_pass_that_ends_within_a_ledger_leaves_it_to_the_next(
     store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    monkeypatch.setattr(retention, "ROWS", 10)
+    monkeypatch.setattr(ledgers, "ROWS", 10)
     old(items=["ok"] * 35)
     rests = iter(range(1, 100))
     run_once(store, POLICY, NOW, wait=lambda _: next(rests) >= after)
@@ -356,7 +357,7 @@ def test_what_items_were_goes_with_the_job_that_recorded_it(store: Store, make: 
 def test_much_history_goes_some_rows_at_a_time_and_the_next_pass_goes_on(
     store: Store, make: Maker, old: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "ROWS", 10)
+    monkeypatch.setattr(ledgers, "ROWS", 10)
     one = unit()
     first = old(Status.PARTIAL, unit_of=one, items=["failed"] * 35)
     old(unit_of=one, generation=first, items=["ok"] * 35, days=1)

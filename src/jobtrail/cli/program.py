@@ -42,7 +42,7 @@ class Program(CommandGroup):
 def program() -> TyperGroup:
     """All commands."""
     from .commands import actions, backfill, coverage, listing, questions, queues, schedules, show, submit
-    from .operate import demo, execute, maintenance, metrics, plugins, serve, worker
+    from .operate import demo, execute, history, maintenance, metrics, plugins, serve, worker
 
     cli = Deferred(
         name="jobtrail",
@@ -56,7 +56,7 @@ def program() -> TyperGroup:
     )
     cli.callback()(_root)
     reading = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
-    for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, demo):
+    for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, history, demo):
         part.add_to(cli)
     built = typer.main.get_group(cli)
     built.commands = cli.commands

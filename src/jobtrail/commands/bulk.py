@@ -19,6 +19,7 @@ from jobtrail.job.allowed_actions import (
     ActionState,
     Obstacle,
     against_cancel,
+    against_delete,
     against_rerun,
     against_retry,
     against_run_now,
@@ -29,8 +30,9 @@ from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message
 from jobtrail.store import events as trail
 from jobtrail.store import queues, runs, submissions, workers
+from jobtrail.store.removal import deletion
 from jobtrail.store.search import search
-from jobtrail.store.search.action_states import action_states, changed_since
+from jobtrail.store.search.action_states import AT_ONCE, action_states, changed_since
 from jobtrail.store.search.grammar import ID
 
 from .using import Using
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from .service import Service
 
 TASK = "jobtrail.bulk"
-RETRY, RERUN, CANCEL, RUN_NOW = ACTIONS = ("retry", "rerun", "cancel", "run_now")
+RETRY, RERUN, CANCEL, RUN_NOW, DELETE = ACTIONS = ("retry", "rerun", "cancel", "run_now", "delete")
 MOST_JOBS = 10_000
 MOST_PER_SECOND = 1_000.0
 CHOSEN = "chosen"  # the step that keeps what is meant
@@ -160,9 +162,22 @@ def _looked_at(
 ) -> list[Chosen]:
     rows = action_states(conn, ids)
     changed = changed_since(conn, ids, since) if since is not None else set()
-    found = (rows[one] for one in ids if one in rows)
+    found = [rows[one] for one in ids if one in rows]
     since_shown = Message("commands.skip-since-shown").stored
-    return [Chosen(row.id, row.run_no, since_shown if row.id in changed else why_not(wanted, row, now)) for row in found]
+    against = _against_deletion(conn, found) if wanted.action == DELETE else {}
+    return [
+        Chosen(row.id, row.run_no, since_shown if row.id in changed else against.get(row.id) or why_not(wanted, row, now))
+        for row in found
+    ]
+
+
+def _against_deletion(conn: Connection, rows: Sequence[Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for begin in range(0, len(rows), AT_ONCE):
+        some = rows[begin : begin + AT_ONCE]
+        against = deletion.obstacles(conn, some)
+        found |= {row.id: against[row.id].reason(Status(row.status)).stored for row in some if row.id in against}
+    return found
 
 
 def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
@@ -178,6 +193,8 @@ def why_not(wanted: Wanted, row: Any, now: datetime) -> str | None:
 
 
 def _against(wanted: Wanted, state: ActionState, now: datetime) -> Obstacle | None:
+    if wanted.action == DELETE:
+        return against_delete(state.status, body_running=state.body_running)
     if wanted.action == RETRY:
         return against_retry(state)
     if wanted.action == RERUN:
@@ -203,10 +220,11 @@ def submit(
     reason: str | None = None,
     per_second: float | None = None,
     key: str | None = None,
+    told: str | None = None,
 ) -> Job:
     """Submit the job that performs a preview, once for each ``key`` (default: its digest).
 
-    ``per_second`` is the most jobs that it handles in a second.
+    ``per_second`` is the most jobs that it handles in a second, ``told`` is recorded instead of the filter.
 
     Raises:
         Conflict: If the action applies to no job (any more).
@@ -219,7 +237,8 @@ def submit(
         raise InvalidOption(Message("commands.bulk-rate", most=MOST_PER_SECOND, value=repr(per_second)))
     service.make_ready()
     store, wanted, key = service.store, shown.wanted, key or shown.digest
-    args = {"action": wanted.action, "mode": wanted.mode, "filter": wanted.filter, "per_second": per_second}
+    told = told or wanted.filter
+    args = {"action": wanted.action, "mode": wanted.mode, "filter": told, "per_second": per_second}
     with store.read() as conn:
         using = Using(queue=_queue(conn), priority=MOST_URGENT, actor=actor, reason=reason)
     prepared = service._prepare(service.tasks.get(TASK), args, using)
@@ -230,7 +249,7 @@ def submit(
         _free(conn, key, store.now())
         answer = store.submit_on(conn, prepared.new, rules)
         if answer.created:
-            _keep(conn, service, answer.id, shown, actor, reason)
+            _keep(conn, service, answer.id, shown, actor, reason, told)
         return answer
 
     answer = service._patiently(lambda: store.write(operation))
@@ -244,14 +263,16 @@ def _free(conn: Connection, key: str, now: datetime) -> None:
         submissions.release_key(conn, TASK, key, before.job_id)
 
 
-def _keep(conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None) -> None:
+def _keep(
+    conn: Connection, service: Service, job_id: str, shown: Preview, actor: str, reason: str | None, told: str | None
+) -> None:
     """Store the selection with the job, as the result of its first step."""
     store, now = service.store, service.store.now()
     meant = dumps([[one.id, one.run_no] for one in shown.chosen if one.why_not is None])
     runs.add_step(conn, store.dialect, job_id, CHOSEN, step_digest(CHOSEN, (), {}), meant, now)
-    told = {"action": shown.wanted.action, "mode": shown.wanted.mode, "filter": shown.wanted.filter, "jobs": shown.acts}
+    detail = {"action": shown.wanted.action, "mode": shown.wanted.mode, "filter": told, "jobs": shown.acts}
     trail.record_action(
-        conn, store.dialect, now, actor=actor, name="bulk_started", target=job_id, reason=reason, detail=told
+        conn, store.dialect, now, actor=actor, name="bulk_started", target=job_id, reason=reason, detail=detail
     )
 
 

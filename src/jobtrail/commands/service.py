@@ -17,12 +17,13 @@ from jobtrail.store import jobs, workers
 from jobtrail.store.search import search
 
 from . import submit, transactional_submit
+from .history.removal import Removal
 from .job_handle import Job
 
 PAGE = 500  # jobs that `find` and `each` read at once
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -80,6 +81,8 @@ class Service:
         self.submitter = new_id()
         self.state: Any = None  # the application's own, for bodies in child processes
         self.schemas = migration.Schemas()
+        self.before_removal: list[Callable[[Removal], None]] = []
+        self.plugins_before_removal: Callable[[str], list[Callable[[Removal], None]]] = lambda _cause: []
         self.metrics: Any = None  # made when they are asked for, by `jobtrail.integrations.prometheus`
         self._ready = False
         self._ensured: int | None = None  # `schemas.changes` when the schemas were last found to be right
@@ -179,6 +182,23 @@ class Service:
             worker.stop()
         ended = [worker.wait_finished(timeout or 0) for worker in running]
         return all(ended)
+
+    def announces(self, cause: str) -> Callable[[Sequence[str]], None] | None:
+        """What is to be called with the ids of jobs before they are removed, outside of any transaction; an exception keeps them.
+
+        Args:
+            cause: "retention" or "deleted".
+
+        Returns:
+            None where nothing is to be called.
+        """
+        functions = [*self.before_removal, *self.plugins_before_removal(cause)]
+
+        def announce(ids: Sequence[str]) -> None:
+            for function in functions if ids else ():
+                function(Removal(tuple(ids), cause))
+
+        return announce if functions else None
 
     # -- submission ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,6 +207,30 @@ def sweep(store: Store, settings: Settings) -> int:
     gone = [one for one in old if one.name.startswith(_PART) or (one in kept and one not in needed)]
     for one in gone:
         shutil.rmtree(one, ignore_errors=True) if one.is_dir() else one.unlink(missing_ok=True)
+    return len(gone)
+
+
+def remove(store: Store, settings: Settings, files: Iterable[str]) -> int:
+    """Remove the uploads among the input files of jobs that are gone; returns how many. One that is needed stays.
+
+    Args:
+        store: The store.
+        settings: The settings.
+        files: The input files, as the jobs had stored them.
+    """
+    given = [FileInput(**loads(one)) for one in files]
+    homes = {Path(one.path).parent: one.sha256 for one in given if one.uploaded}
+    if not homes:
+        return 0
+    try:
+        folder = folder_of(settings, store)
+    except UsageError:
+        return 0
+    kept = {one: sha256 for one, sha256 in homes.items() if one.parent == folder and _KEPT.fullmatch(one.name)}
+    with store.read() as conn:
+        gone = set(kept) - _needed(conn, kept) if kept and is_private(folder) else set()
+    for one in gone:
+        shutil.rmtree(one, ignore_errors=True)
     return len(gone)
 
 

@@ -31,10 +31,14 @@ class ActionRule(StrEnum):
     NOTHING_FAILED = "no-items"
     COMPLETE = "complete"
     NO_FILE = "no-file"
+    NOT_ENDED = "not-ended"
+    NEEDED = "needed"
+    GROUP_OPEN = "group-open"
 
 
 # The codes that programs are given; a rule that is not here is its own code.
-_CODES = {ActionRule.ENDED: "state", ActionRule.STOPPING: "state", ActionRule.UNIT_ACTIVE: "in-way", ActionRule.CONTINUED: "in-way"}
+_CODES = {ActionRule.ENDED: "state", ActionRule.STOPPING: "state", ActionRule.UNIT_ACTIVE: "in-way", ActionRule.CONTINUED: "in-way",
+          ActionRule.NOT_ENDED: "state", ActionRule.NEEDED: "in-way", ActionRule.GROUP_OPEN: "in-way"}  # fmt: skip
 _WITHOUT_EFFECT = frozenset({ActionRule.DUE, ActionRule.NOTHING_FAILED, ActionRule.COMPLETE})
 _REASONS = {
     ActionRule.ENDED: "job.skip-ended",
@@ -48,6 +52,8 @@ _REASONS = {
     ActionRule.NOTHING_FAILED: "job.skip-no-failed",
     ActionRule.COMPLETE: "job.skip-complete",
     ActionRule.NO_FILE: "job.skip-no-file",
+    ActionRule.NEEDED: "job.skip-needed",
+    ActionRule.GROUP_OPEN: "job.skip-group-open",
 }
 
 
@@ -67,7 +73,7 @@ class Obstacle:
 
     def reason(self, status: Status) -> Message:
         """The reason without ids, so that jobs can be counted by it; ``status`` is that of the job."""
-        if self.rule is ActionRule.STATE:
+        if self.rule in {ActionRule.STATE, ActionRule.NOT_ENDED}:
             return Message("job.skip-status", status=status)
         return Message(_REASONS[self.rule])
 
@@ -189,3 +195,25 @@ def against_answer(state: ActionState) -> Obstacle | None:
     if state.status in WAITING_FOR_A_PERSON:
         return None
     return Obstacle(ActionRule.STATE, Message("job.asks-nothing", status=state.status))
+
+
+def against_delete(
+    status: Status, *, body_running: bool = False, needed_by: str | None = None, group: str | None = None
+) -> Obstacle | None:
+    """What is in the way of deleting a job; None if it is allowed.
+
+    Args:
+        status: Its status.
+        body_running: Whether its body still runs although its end was forced.
+        needed_by: An active job that refers to it: a re-run, a follower, its child or its parent.
+        group: A group of which it is a member, if that has not ended.
+    """
+    if status not in FINAL:
+        return Obstacle(ActionRule.NOT_ENDED, Message("job.not-deletable", status=status))
+    if body_running:
+        return Obstacle(ActionRule.BODY_RUNNING, Message("job.body-runs-on"))
+    if needed_by is not None:
+        return Obstacle(ActionRule.NEEDED, Message("job.needed", job=needed_by), needed_by)
+    if group is not None:
+        return Obstacle(ActionRule.GROUP_OPEN, Message("job.group-open", group=group))
+    return None

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from jobtrail.commands.history.removal import Removal
 from jobtrail.errors import InvalidOption
 from jobtrail.job.retry import Exponential, Retry
 from jobtrail.messages import Message, render, tr
@@ -17,7 +18,7 @@ from jobtrail.plugins.running import application
 from jobtrail.recovery.spool import folder_of
 from jobtrail.runtime.context import Context
 
-from . import console, routes, tables, watchdog
+from . import console, routes, store, tables, watchdog
 from .channels.base import NotifyChannel, SendingFailed, channel_name
 from .channels.function import FunctionChannel
 from .notifier import KEPT, Notifier
@@ -90,6 +91,7 @@ class Notify(Plugin):
         self.loop(every=1.0)(notify_turn)
         self.loop(every=5.0)(notify_ping)
         self.loop(every=15.0, leader=False)(notify_watch)
+        self.before_removal(retention=False)(forget_jobs)
         self.command("test")(test_channel)
         self.command("list")(print_channels)
         self.live_topic("inbox")(routes.unread)
@@ -162,6 +164,11 @@ def notify_ping(jobs: Any) -> None:
 def notify_watch(jobs: Any) -> None:
     """Look whether store and folders can be written."""
     jobs.notify.watch.turn()
+
+
+def forget_jobs(jobs: Any, removal: Removal) -> None:
+    """Remove what tells of jobs that a person deletes."""
+    jobs.store.write(lambda conn: store.forget_jobs(conn, removal.ids))
 
 
 # -- commands -----------------------------------------------------------------------------------------

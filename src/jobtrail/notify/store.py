@@ -277,3 +277,19 @@ def remove_old(conn: Connection, before: datetime, limit: int = 1000) -> int:
     entries = list(conn.execute(select(inbox.c.id).where(inbox.c.at < before).order_by(inbox.c.at).limit(limit)).scalars())
     conn.execute(delete(inbox).where(inbox.c.id.in_(entries)))
     return len(ids) + len(numbers) + len(entries)
+
+
+# -- deleted jobs ------------------------------------------------------------------------------------
+
+
+def forget_jobs(conn: Connection, ids: Collection[str]) -> None:
+    """Remove the events of jobs, and the messages that tell of them; what has left the house stays there."""
+    own = set(conn.execute(select(events.c.id).where(events.c.subject.in_(sorted(ids)))).scalars())
+    if not own:
+        return
+    told = delivery_events.c.event_id.in_(own)
+    messages = set(conn.execute(select(delivery_events.c.delivery_id).where(told)).scalars())
+    conn.execute(delete(delivery_events).where(told))
+    conn.execute(delete(inbox).where(inbox.c.delivery_id.in_(messages)))
+    conn.execute(delete(deliveries).where(deliveries.c.id.in_(messages), deliveries.c.state != COLLECTING))
+    conn.execute(delete(events).where(events.c.id.in_(own)))

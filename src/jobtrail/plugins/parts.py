@@ -149,6 +149,14 @@ class PluginTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginRemoval:
+    """A function that is called before jobs are removed; by retention only where ``retention`` is set."""
+
+    function: Callable[..., None]
+    retention: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PluginPage:
     """A page in the console: an ES module in a folder of the package, and its title by language."""
 

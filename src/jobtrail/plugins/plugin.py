@@ -23,6 +23,7 @@ from .parts import (
     PluginLoop,
     PluginMiddleware,
     PluginPage,
+    PluginRemoval,
     PluginRoute,
     PluginSchedule,
     PluginTopic,
@@ -83,6 +84,7 @@ class Plugin:
     topics: dict[str, PluginTopic] = field(default_factory=dict, init=False)
     pages: dict[str, PluginPage] = field(default_factory=dict, init=False)
     loops: dict[str, PluginLoop] = field(default_factory=dict, init=False)
+    removals: list[PluginRemoval] = field(default_factory=list, init=False)
     schema: migration.OwnedSchema | None = field(default=None, init=False)
     make_service: Callable[[Any], Any] | None = field(default=None, init=False)
     _unbound: UnboundSubmitter = field(default_factory=UnboundSubmitter, init=False, repr=False)
@@ -423,6 +425,25 @@ class Plugin:
             name = name_of(function) if callable(function) else ""
             twice = Message("plugins.two-of-a-kind", plugin=self.name, kind="loop", name=name)
             self._add(self.loops, name, PluginLoop(name, seconds, leader, function), twice)
+            return function
+
+        return declare
+
+    def before_removal(self, *, retention: bool = True) -> Callable[[_F], _F]:
+        """Declare a function that is called before ended jobs are removed, with the application and a `Removal`.
+
+        Args:
+            retention: Call it also for what retention removes, not only for what a person deletes.
+
+        Raises:
+            InvalidOption: If it is not a function.
+        """
+
+        def declare(function: _F) -> _F:
+            self._check_open()
+            if not callable(function):
+                raise InvalidOption(Message("plugins.not-a-function", plugin=self.name, value=repr(function)))
+            self.removals.append(PluginRemoval(function, retention))
             return function
 
         return declare

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from jobtrail.commands.history.removal import DELETED, Removal
 from jobtrail.database.migration import Schemas
 from jobtrail.errors import InvalidOption
 from jobtrail.job.failure import describe
@@ -176,6 +177,15 @@ class Plugins(Mapping[str, MountedPlugin]):
         for one in self.values():
             for page in one.plugin.pages.values():
                 yield one.name, page
+
+    def before_removal(self, cause: str) -> list[Callable[[Removal], None]]:
+        """What plug-ins want to be called before jobs are removed for this cause, bound to the application."""
+        return [
+            partial(removal.function, self._application)
+            for one in self.values()
+            for removal in one.plugin.removals
+            if removal.retention or cause == DELETED
+        ]
 
     def close(self) -> None:
         """Close the services that were made, as far as they can be closed; what fails is logged."""

@@ -11,66 +11,54 @@ once for each of its ends. A reference to a removed job is no error: it is shown
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from dataclasses import dataclass, field, fields
-from datetime import timedelta
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, literal, or_, select, text, tuple_
+from sqlalchemy import delete, func, literal, select, text
 
 from jobtrail.database.tables import (
-    events,
     group_members,
     groups,
     idempotency_keys,
     item_history,
-    items,
-    job_labels,
     job_totals,
     jobs,
-    logs,
-    progress,
-    questions,
-    steps,
     submitters,
     successors,
-    units,
     workers,
 )
 from jobtrail.errors import InvalidOption
-from jobtrail.job.model import ACTIVE, FINAL, Outcome, RemovedJob, Status
+from jobtrail.job.model import Status
 from jobtrail.messages import Message
 
-from . import units as stored_units
+from .removal import ledgers, needs
+from .removal.ledgers import LEDGERS, empty, remove_history, with_a_job
+from .removal.rows import COLUMNS, ended, named_by_units, remember_with_units, remove
 from .search.search import OPEN, smallest_id
 from .submissions import remember_removed
 from .workers import ALIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
-
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from jobtrail.config import Settings
 
     from .store import Store
 
 CHUNK = 100
-ROWS = 2_000  # of ledgers in one transaction
 REST = 4.0  # times as long as a chunk took
 STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
+STATUSES = ("completed", "cancelled", "failed", "partial")
+LONGEST = 100_000  # days
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
-_ABOUT_A_JOB = (events, logs, progress, job_labels, questions)
-_LEDGERS = (items, steps)
-_FINAL = sorted(status.value for status in FINAL)
-_ACTIVE = [status.value for status in ACTIVE]
-_TOTALS = ("hour", "task", "status", "jobs", "run_seconds", "wait_seconds")
-_ADD_TOTALS = "ON CONFLICT (hour, task, status) DO UPDATE SET " + ", ".join(
-    f"{name} = {job_totals.name}.{name} + excluded.{name}" for name in _TOTALS[3:]
-)
+_log = logging.getLogger("jobtrail.retention")
+Before = Callable[[Sequence[str]], None]  # takes the ids of a chunk; an exception keeps it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +69,48 @@ class Retention:
     cancelled: float | None
     failed: float | None
     partial: float | None
+    tasks: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings) -> Retention:
         """Return the retention that the settings say."""
-        return cls(**{f.name: getattr(settings, f"keep_{f.name}") for f in fields(cls)})
+        return cls(**{status: getattr(settings, f"keep_{status}") for status in STATUSES})
 
     def __post_init__(self) -> None:
         """Refuse a number that is no time."""
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for status in STATUSES:
+            value = getattr(self, status)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100_000:
-                raise InvalidOption(Message("store.bad-retention", status=f.name, value=repr(value)))
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+                raise InvalidOption(Message("store.bad-retention", status=status, value=repr(value)))
 
-    def edges(self, now: datetime) -> dict[Status, datetime]:
-        """By status the moment before which its jobs must have ended to go."""
-        given = {Status(f.name): getattr(self, f.name) for f in fields(self)}
-        return {status: now - timedelta(days=days) for status, days in given.items() if days is not None}
+    def edges(self, now: datetime) -> list[Edge]:
+        """What goes when: for each status the jobs of most tasks, then those of each task with its own time."""
+        found: list[Edge] = []
+        for status in STATUSES:
+            own = {task: kept[status] for task, kept in sorted(self.tasks.items()) if status in kept}
+            days: float | None = getattr(self, status)
+            if days is not None:
+                found.append(Edge(Status(status), now - timedelta(days=days), None, tuple(own)))
+            found += [Edge(Status(status), now - timedelta(days=kept), task) for task, kept in own.items() if kept is not None]
+        return found
+
+
+class Edge(NamedTuple):
+    """Jobs of a status that ended before a moment go: those of a task, or of all tasks without the ``others``."""
+
+    status: Status
+    before: datetime
+    task: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def of_tasks(self) -> list[ColumnElement[bool]]:
+        """The condition on the task."""
+        if self.task is not None:
+            return [jobs.c.task == self.task]
+        return [jobs.c.task.not_in(self.others)] if self.others else []
 
 
 @dataclass(slots=True)
@@ -107,6 +118,7 @@ class Pruned:
     """What a pass removed."""
 
     jobs: Counter[str] = field(default_factory=Counter)
+    kept: int = 0  # by a function that is called before the removal
     ledgers: int = 0
     keys: int = 0
     submitters: int = 0
@@ -137,12 +149,10 @@ class _Rest:
 
 def old_enough(conn: Connection, policy: Retention, now: datetime) -> dict[str, int]:
     """Count the jobs of each status that are past their age; some may have to stay because others refer to them."""
-    counted = {
-        status.value: conn.execute(
-            select(func.count()).where(jobs.c.status == status.value, jobs.c.finished_at < edge)
-        ).scalar_one()
-        for status, edge in policy.edges(now).items()
-    }
+    counted: Counter[str] = Counter()
+    for edge in policy.edges(now):
+        ended = (jobs.c.status == edge.status.value, jobs.c.finished_at < edge.before, *edge.of_tasks)
+        counted[edge.status.value] += conn.execute(select(func.count()).select_from(jobs).where(*ended)).scalar_one()
     return {status: number for status, number in counted.items() if number}
 
 
@@ -153,25 +163,29 @@ def run_once(
     *,
     chunk: int = CHUNK,
     wait: Callable[[float], bool] = _sleep,
+    before: Before | None = None,
 ) -> Pruned:
     """Remove all that is due, chunk by chunk.
 
     ``wait`` is called after each chunk with the seconds of its rest, and ends the pass by returning True. Whatever
-    stops a pass, the next one goes on; two at once take different rows.
+    stops a pass, the next one goes on; two at once take different rows. ``before`` is called with the ids of each chunk,
+    outside of any transaction; where it raises, the chunk stays until the next pass.
     """
     pruned, pause = Pruned(), _Rest(wait)
     edges = policy.edges(now)
-    if _prune_jobs(store, edges, chunk, pause, pruned):
+    for edge in edges:
+        if _prune_jobs(store, edge, chunk, pause, pruned, before):
+            return pruned
+    newest = max((edge.before for edge in edges), default=None)
+    if newest is not None and _prune_superseded(store, newest, chunk, pause, pruned):
         return pruned
-    if edges and _prune_superseded(store, max(edges.values()), chunk, pause, pruned):
+    if newest is not None and _prune_history(store, newest, chunk, pause):
         return pruned
-    if edges and _prune_history(store, max(edges.values()), chunk, pause):
-        return pruned
-    if edges:
-        _prune_groups(store, max(edges.values()), chunk, pause)
+    if newest is not None:
+        _prune_groups(store, newest, chunk, pause)
     _prune_keys(store, now, chunk, pause, pruned)
     if edges and policy.completed is not None:
-        _prune_submitters(store, min(edges.values()) - STILL_SUBMITS, chunk, pause, pruned)
+        _prune_submitters(store, min(edge.before for edge in edges) - STILL_SUBMITS, chunk, pause, pruned)
     return pruned
 
 
@@ -179,180 +193,96 @@ def run_once(
 
 
 def _prune_jobs(
-    store: Store, edges: dict[Status, datetime], chunk: int, pause: Callable[[], bool], pruned: Pruned
+    store: Store, edge: Edge, chunk: int, pause: Callable[[], bool], pruned: Pruned, before: Before | None
 ) -> bool:
-    for status, edge in edges.items():
-        after: str | None = FIRST_ID
-        while after is not None:
-            after, removed, ledgers = store.write_beside(_chunk_of_jobs(store, status, edge, after, chunk))
-            pruned.jobs[status.value] += removed
-            if _empty(store, ledgers, pause, pruned) or (after is not None and pause()):
-                return True
+    after: str | None = FIRST_ID
+    while after is not None:
+        only = None if before is None else _announced(store, edge, after, chunk, before, pruned)
+        after, removed, gone = store.write_beside(_chunk_of_jobs(store, edge, after, chunk, only))
+        pruned.jobs[edge.status.value] += removed
+        if _empty(store, gone, pause, pruned) or (after is not None and pause()):
+            return True
     return False
 
 
-def _chunk_of_jobs(store: Store, status: Status, edge: datetime, after: str, chunk: int) -> Any:
+def _announced(store: Store, edge: Edge, after: str, chunk: int, before: Before, pruned: Pruned) -> set[str]:
+    """Call ``before`` with the jobs that are about to go; returns those that may."""
+    with store.read() as conn:
+        ids = [row.id for row in _due(conn, edge, after, chunk, lock=False)]
+        going = [one for one in ids if one not in _kept(conn, ids)]
+    try:
+        if going:
+            before(going)
+    except Exception:
+        _log.exception("%s ended jobs stay, because a function that is called before their removal failed", len(going))
+        pruned.kept += len(going)
+        return set()
+    return set(going)
+
+
+def _chunk_of_jobs(store: Store, edge: Edge, after: str, chunk: int, only: Container[str] | None) -> Any:
     def operation(conn: Connection) -> tuple[str | None, int, set[str]]:
-        found = _due(conn, status, edge, after, chunk)
+        found = _due(conn, edge, after, chunk)
         if not found:
             return None, 0, set()
         # Asked in a second statement, when their rows are locked: who re-runs one of them locks it first.
-        kept = _referred_to(conn, [row.id for row in found])
-        named = _named_by_units(conn, [row for row in found if row.id not in kept])
+        kept = _kept(conn, [row.id for row in found])
+        if only is not None:
+            kept |= {row.id for row in found if row.id not in only}
+        named = named_by_units(conn, [row for row in found if row.id not in kept])
         kept |= named.busy  # a unit whose row is being changed may name another job next time
         going = [row for row in found if row.id not in kept]
         if going:
-            _remember_with_units(conn, named, going)
-            _remove(conn, store, going)
+            remember_with_units(conn, named, going)
+            remember_removed(conn, [ended(row) for row in going])
+            remove(conn, store, going)
         return found[-1].id, len(going), {row.generation or row.id for row in going}
 
     return operation
 
 
-def _due(conn: Connection, status: Status, edge: datetime, after: str, chunk: int) -> Sequence[Any]:
+def _kept(conn: Connection, ids: Sequence[str]) -> set[str]:
+    return {*needs.by_active(conn, ids), *needs.by_open_groups(conn, ids)}
+
+
+def _empty(store: Store, gone: set[str], pause: Callable[[], bool], pruned: Pruned) -> bool:
+    removed, over = empty(store, gone, pause)
+    pruned.ledgers += removed
+    return over
+
+
+def _due(conn: Connection, edge: Edge, after: str, chunk: int, *, lock: bool = True) -> Sequence[Any]:
     """The oldest ended jobs behind ``after``. Ids tell when a job was made, so the walk ends at the edge."""
     query = (
-        select(
-            jobs.c.id, jobs.c.task, jobs.c.status, jobs.c.outcome, jobs.c.generation, jobs.c.unit,
-            jobs.c.created_at, jobs.c.run_at, jobs.c.started_at, jobs.c.finished_at,
-        )
+        select(*COLUMNS)
         .where(
             jobs.c.id > after,
-            jobs.c.id < smallest_id(edge),
-            jobs.c.status == status.value,
-            jobs.c.finished_at < edge,
+            jobs.c.id < smallest_id(edge.before),
+            jobs.c.status == edge.status.value,
+            jobs.c.finished_at < edge.before,
             jobs.c.unit_lock.is_(None),
             jobs.c.body_running.is_(False),
+            *edge.of_tasks,
         )
         .order_by(jobs.c.id)
         .limit(chunk)
-    )  # fmt: skip
-    if status is not Status.COMPLETED:
-        query = query.where(text(OPEN))
-    return conn.execute(query.with_for_update(skip_locked=True)).all()
-
-
-def _referred_to(conn: Connection, ids: list[str]) -> set[str]:
-    kept: set[str] = set()
-    for column in (jobs.c.rerun_of, jobs.c.waits_for, jobs.c.parent, jobs.c.root, jobs.c.generation):
-        # A job is no reason to keep itself: its first telling bears its own id.
-        query = select(column).where(column.in_(ids), jobs.c.status.in_(_ACTIVE), column != jobs.c.id)
-        kept.update(conn.execute(query).scalars())
-    return kept | _in_open_groups(conn, ids)
-
-
-def _in_open_groups(conn: Connection, ids: list[str]) -> set[str]:
-    """What follows a group takes the results of its members."""
-    query = select(group_members.c.job_id).join(groups, groups.c.id == group_members.c.group_id)
-    return set(conn.execute(query.where(group_members.c.job_id.in_(ids), groups.c.finished_at.is_(None))).scalars())
-
-
-def _remove(conn: Connection, store: Store, going: Sequence[Any]) -> None:
-    ids = [row.id for row in going]
-    store.dialect.insert_many(conn, job_totals, _TOTALS, _totals(going, _retried_ends(conn, ids)), _ADD_TOTALS)
-    remember_removed(conn, [_ended(row) for row in going])
-    for table in _ABOUT_A_JOB:
-        conn.execute(delete(table).where(table.c.job_id.in_(ids)))
-    conn.execute(delete(successors).where(successors.c.after.in_(ids)))
-    conn.execute(delete(group_members).where(group_members.c.job_id.in_(ids)))
-    conn.execute(delete(jobs).where(jobs.c.id.in_(ids)))
-
-
-def _named_by_units(conn: Connection, going: Sequence[Any]) -> stored_units.NamedJobs:
-    of_units = [row for row in going if row.unit is not None]
-    generations = [row.generation or row.id for row in of_units]
-    return stored_units.naming(conn, [row.id for row in of_units], [row.unit for row in of_units], generations)
-
-
-def _remember_with_units(conn: Connection, named: stored_units.NamedJobs, going: Sequence[Any]) -> None:
-    by_id = {row.id: _ended(row) for row in going}
-    stored_units.remember_removed(conn, {unit: by_id[job] for unit, job in named.units.items() if job in by_id})
-
-
-def _ended(row: Any) -> RemovedJob:
-    outcome = Outcome(row.outcome) if row.outcome else None
-    return RemovedJob(row.id, row.task, Status(row.status), outcome, row.finished_at)
-
-
-def _retried_ends(conn: Connection, ids: list[str]) -> list[tuple[str, str, int]]:
-    """The ends that a retry has undone, as (job id, status, count): they are counted with the jobs that are removed."""
-    query = (
-        select(events.c.job_id, events.c.from_status, func.count())
-        .where(events.c.job_id.in_(ids), events.c.name == "retried", events.c.from_status.in_(_FINAL))
-        .group_by(events.c.job_id, events.c.from_status)
     )
-    return [(row[0], row[1], row[2]) for row in conn.execute(query)]
-
-
-def _totals(going: Sequence[Any], retried: Iterable[tuple[str, str, int]]) -> list[tuple[Any, ...]]:
-    sums: dict[tuple[Any, ...], list[float]] = {}
-    hours = {row.id: (row.finished_at.replace(minute=0, second=0, microsecond=0), row.task) for row in going}
-    for job_id, status, number in retried:
-        sums.setdefault((*hours[job_id], status), [0, 0.0, 0.0])[0] += number
-    for row in going:
-        one = sums.setdefault((*hours[row.id], row.status), [0, 0.0, 0.0])
-        one[0] += 1
-        if row.started_at is not None:
-            one[1] += max((row.finished_at - row.started_at).total_seconds(), 0.0)
-            one[2] += max((row.started_at - (row.run_at or row.created_at)).total_seconds(), 0.0)
-    return [(*key, *values) for key, values in sorted(sums.items())]
+    if edge.status is not Status.COMPLETED:
+        query = query.where(text(OPEN))
+    return conn.execute(query.with_for_update(skip_locked=True) if lock else query).all()
 
 
 # -- ledgers -----------------------------------------------------------------------------------------
 
 
-class _Emptied(NamedTuple):
-    ledgers: int
-    more: bool
-
-
-def _empty(store: Store, ledgers: set[str], pause: Callable[[], bool], pruned: Pruned) -> bool:
-    """Remove what stands in these ledgers, some rows at a time, for one may have millions; True ends the pass.
-
-    The jobs are gone by then. What a crash leaves is found by `_prune_superseded`.
-    """
-    emptied = store.write_beside(partial(_remove_rows, ledgers=ledgers)) if ledgers else _Emptied(0, more=False)
-    pruned.ledgers += emptied.ledgers
-    while emptied.more:
-        if pause():
-            return True
-        emptied = store.write_beside(partial(_remove_rows, ledgers=ledgers))
-    return False
-
-
-def _remove_rows(conn: Connection, ledgers: set[str]) -> _Emptied:
-    """Items and steps go when no job has this telling any more and no unfinished unit stands on it."""
-    going = ledgers - _with_a_job(conn, ledgers)
-    going -= _with_an_open_unit(conn, going) if going else set()
-    left = ROWS
-    for table in _LEDGERS:
-        if going and left > 0:
-            key = table.primary_key.columns
-            some = select(*key).where(table.c.generation.in_(sorted(going))).limit(left)
-            left -= conn.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
-    return _Emptied(len(going), left <= 0)
-
-
-def _with_a_job(conn: Connection, ledgers: Iterable[str]) -> set[str]:
-    wanted = list(ledgers)
-    found = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(wanted))).scalars())
-    return found | set(conn.execute(select(jobs.c.generation).where(jobs.c.generation.in_(wanted))).scalars())
-
-
-def _with_an_open_unit(conn: Connection, ledgers: Iterable[str]) -> set[str]:
-    not_complete = or_(units.c.outcome.is_(None), units.c.outcome != Outcome.SUCCESS.value)
-    query = select(units.c.generation).where(units.c.generation.in_(list(ledgers)), not_complete)
-    return set(conn.execute(query).scalars())
-
-
 def _prune_superseded(store: Store, edge: datetime, chunk: int, pause: Callable[[], bool], pruned: Pruned) -> bool:
     """Ledgers that outlived their jobs for the sake of a unit, which has been told anew meanwhile."""
-    for table in _LEDGERS:
+    for table in LEDGERS:
         after: str | None = FIRST_ID
         while after is not None:
             with store.read() as conn:
                 found = _distinct(conn, table.c.generation, after, smallest_id(edge), chunk)
-                alone = set(found) - _with_a_job(conn, found) if found else set()
+                alone = set(found) - with_a_job(conn, found) if found else set()
             after = found[-1] if found else None
             if _empty(store, alone, pause, pruned) or (after is not None and pause()):
                 return True
@@ -367,18 +297,12 @@ def _prune_history(store: Store, edge: datetime, chunk: int, pause: Callable[[],
             found = _distinct(conn, item_history.c.job_id, after, smallest_id(edge), chunk)
             there = set(conn.execute(select(jobs.c.id).where(jobs.c.id.in_(found))).scalars()) if found else set()
         after, gone = found[-1] if found else None, [job for job in found if job not in there]
-        while gone and store.write_beside(partial(_remove_history, of=gone)) == ROWS:
+        while gone and store.write_beside(partial(remove_history, of=gone)) == ledgers.ROWS:
             if pause():
                 return True
         if after is not None and pause():
             return True
     return False
-
-
-def _remove_history(conn: Connection, of: Sequence[str]) -> int:
-    key = item_history.primary_key.columns
-    some = select(*key).where(item_history.c.job_id.in_(of)).limit(ROWS)
-    return conn.execute(delete(item_history).where(tuple_(*key).in_(some))).rowcount
 
 
 def _distinct(conn: Connection, column: Any, after: str, before: str, limit: int) -> list[str]:

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import rerun
-from jobtrail.commands.bulk import CANCEL, CHOSEN, RERUN, RETRY, RUN_NOW, TASK, Wanted, why_not
+from jobtrail.commands.bulk import CANCEL, CHOSEN, DELETE, RERUN, RETRY, RUN_NOW, TASK, Wanted, why_not
+from jobtrail.commands.history.delete import Deleter
 from jobtrail.errors import Conflict, NotFound, PermanentError, StoreError
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import Mode
@@ -18,6 +19,7 @@ from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message, render, stored
 from jobtrail.runtime.context import Context
 from jobtrail.store import events, jobs, runs
+from jobtrail.store.removal import deletion
 from jobtrail.store.search import relations
 from jobtrail.store.search.action_states import action_state
 
@@ -31,7 +33,7 @@ PATIENCE = Retry(attempts=None, on=(StoreError,), wait=Exponential(maximum=60.0)
 LONGEST_SLEEP = 0.2  # seconds
 # An action -> the moves in the trail by which it is known again.
 _MOVES = {RETRY: ("retried",), CANCEL: ("cancelled", "stop_requested"), RUN_NOW: ("run_now",)}
-_DONE = {RETRY: "retried", RERUN: "run again", CANCEL: "cancelled or asked to stop", RUN_NOW: "due now"}
+_DONE = {RETRY: "retried", RERUN: "run again", CANCEL: "cancelled or asked to stop", RUN_NOW: "due now", DELETE: "deleted"}
 
 
 def task_of(service: Service) -> Task:
@@ -57,6 +59,8 @@ class BulkRun:
         with self._store.read() as conn:
             row = jobs.get(conn, ctx.job_id)
         self._actor = (row.actor if row is not None else None) or f"job:{ctx.job_id}"
+        self._deleted: dict[str, str | None] = {}
+        self._own_reason = row.reason if row is not None else None
         self._reason = Message(
             "worker.by-job",
             reason=row.reason if row is not None and row.reason else Message("worker.bulk-action"),
@@ -69,7 +73,7 @@ class BulkRun:
         counted: Counter[str] = Counter()
         for item in self._ctx.items(list(meant)):
             with item as job_id:
-                left = self._act(job_id, meant[job_id])
+                left = self._deletion(job_id, meant) if self._wanted.action == DELETE else self._act(job_id, meant[job_id])
                 if left is not None:
                     item.skip(left)
                 counted[_DONE[self._wanted.action] if left is None else render(left)] += 1
@@ -119,6 +123,14 @@ class BulkRun:
         except (Conflict, NotFound) as error:
             return stored(error)
         return None
+
+    def _deletion(self, job_id: str, meant: dict[str, int]) -> str | None:
+        """Delete a job together with those that follow it; the answers for these are kept for their turns."""
+        if job_id not in self._deleted:
+            order = deletion.Order(self._ctx.job_id, self._actor, self._own_reason, self._wanted.filter)
+            following = list(meant)[list(meant).index(job_id) :]
+            self._deleted = Deleter(self._service, order).delete({one: meant[one] for one in following})
+        return self._deleted.pop(job_id)
 
     def _do(self, job_id: str) -> None:
         action, actor, reason = self._wanted.action, self._actor, self._reason

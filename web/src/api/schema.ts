@@ -411,6 +411,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/deletion/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which jobs would be deleted; nothing is written */
+        post: operations["previewDeletion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete the jobs that were shown, by a tracked job
+         * @description Deletes those of the jobs that were shown which have not changed since, with everything that tells of them. What is active, or needed by an active job, stays.
+         */
+        post: operations["startDeletion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/units": {
         parameters: {
             query?: never;
@@ -1734,6 +1771,48 @@ export interface components {
         Credentials: {
             /** Token */
             token: string;
+        };
+        /**
+         * DeletionSelection
+         * @description Which ended jobs are to be deleted, by a filter or by their ids.
+         */
+        DeletionSelection: {
+            /** Filter */
+            filter?: string | null;
+            /**
+             * Ids
+             * @description Instead of a filter.
+             */
+            ids?: string[] | null;
+        };
+        /**
+         * DeletionStart
+         * @description What was shown is to be deleted: the same words, and the digest and moment that were shown with them.
+         */
+        DeletionStart: {
+            /** Filter */
+            filter?: string | null;
+            /**
+             * Ids
+             * @description Instead of a filter.
+             */
+            ids?: string[] | null;
+            /** Reason */
+            reason?: string | null;
+            /** Digest */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When it was shown.
+             */
+            at: string;
+            /**
+             * Conceal Filter
+             * @description Keep the SHA-256 of the filter instead of its text, because the text names a person.
+             * @default false
+             */
+            conceal_filter: boolean;
         };
         /**
          * DurationSpread
@@ -4970,6 +5049,78 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["BulkStart"];
+            };
+        };
+        responses: {
+            /** @description It was started already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedJob"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedJob"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    previewDeletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeletionSelection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPreview"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    startDeletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeletionStart"];
             };
         };
         responses: {

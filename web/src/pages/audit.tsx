@@ -32,6 +32,7 @@ const NAMES = [
   "logged_out",
   "login_failed",
   "bulk_started",
+  "jobs_deleted",
 ];
 
 export function Audit() {

@@ -10,14 +10,15 @@ import { Button, IconButton, Note, Waiting } from "./basic";
 import { ActionDialog } from "./dialog";
 import { ProblemNote } from "./problem";
 
-type Name = "retry" | "rerun_failed" | "rerun_full" | "cancel" | "run_now";
+type Name = "retry" | "rerun_failed" | "rerun_full" | "cancel" | "run_now" | "delete";
 
-const WANTED: Record<Name, { action: string; mode?: string }> = {
+const WANTED: Record<Name, { action?: string; mode?: string }> = {
   retry: { action: "retry" },
   rerun_failed: { action: "rerun", mode: "failed_items" },
   rerun_full: { action: "rerun", mode: "full" },
   cancel: { action: "cancel" },
   run_now: { action: "run_now" },
+  delete: {}, // a resource of its own, because it needs another role
 };
 
 interface BulkProps {
@@ -35,6 +36,7 @@ interface BulkProps {
 export function BulkBar({ jobs, q, all, total, waiting, onAll, onClear, open, onOpen }: BulkProps) {
   const { t, num } = useSpeech();
   const may = useMay("operator");
+  const admin = useMay("admin");
   const failed = jobs.reduce((sum, job) => sum + (job.items.failed ?? 0), 0);
   const active = jobs.some((job) => !job.finished_at);
   const chosen = all ? { filter: q } : { ids: jobs.map((job) => job.id) };
@@ -56,6 +58,7 @@ export function BulkBar({ jobs, q, all, total, waiting, onAll, onClear, open, on
           <p className="say2">{waiting > 0 ? t("bulk.still.waiting", { n: waiting }) : t("bulk.still")}</p>
         </div>
         <div className="acts">
+          {admin && <Button onClick={() => onOpen("delete")}>{t("bulk.delete")}</Button>}
           {(active || all) && (
             <Button off={!may} onClick={() => onOpen("cancel")}>
               {t("bulk.cancel")}
@@ -72,7 +75,7 @@ export function BulkBar({ jobs, q, all, total, waiting, onAll, onClear, open, on
           </Button>
         </div>
       </section>
-      {open && may && (
+      {open && (open === "delete" ? admin : may) && (
         <BulkDialog key={open} name={open as Name} chosen={chosen} onClose={() => onOpen(null)} onDone={onClear} />
       )}
     </>
@@ -96,9 +99,10 @@ function BulkDialog({
   const navigate = useNavigate();
   const fresh = useFresh();
   const wanted = { ...WANTED[name], ...chosen };
+  const path = name === "delete" ? "deletion" : "bulk";
   const preview = useQuery({
-    queryKey: ["bulk/preview", wanted],
-    queryFn: () => post<BulkPreview>("bulk/preview", wanted),
+    queryKey: [`${path}/preview`, wanted],
+    queryFn: () => post<BulkPreview>(`${path}/preview`, wanted),
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
@@ -110,10 +114,10 @@ function BulkDialog({
         found ? t(found.acts ? "bulk.says" : "bulk.says.none", { n: found.acts, all: found.jobs }) : t("bulk.counting")
       }
       verb={found ? tWord("bulk.verb", name, { n: found.acts }) : tWord("bulk.title", name)}
-      danger={name === "cancel"}
+      danger={name === "cancel" || name === "delete"}
       off={!found || found.acts === 0}
       run={(act) =>
-        post<Started>("bulk", { ...wanted, digest: found!.digest, at: found!.at, reason: act.reason || null }, act.key)
+        post<Started>(path, { ...wanted, digest: found!.digest, at: found!.at, reason: act.reason || null }, act.key)
       }
       onDone={(started) => {
         onDone();

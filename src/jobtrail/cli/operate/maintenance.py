@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,9 +67,8 @@ def prune(
     jobs = session.open()
     given = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
     wanted = {name: days if own is None else own for name, own in given.items()}
-    policy = replace(
-        retention.Retention.of(jobs.settings), **{name: value for name, value in wanted.items() if value is not None}
-    )
+    changed: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    policy = replace(retention.Retention.of(jobs.settings), **changed)
     jobs.service.make_readable()
     if dry_run:
         with jobs.store.read() as conn:

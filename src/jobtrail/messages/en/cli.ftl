@@ -369,3 +369,18 @@ not-executed = job { $job } did not run here: { $why ->
     [elsewhere] it is not handed over to another system
    *[stopping] this process was asked to stop
 }
+would-delete = would delete: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }
+deleted = deleted: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }
+delete-sure = Delete { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    } with everything that tells of them?
+delete-stays = { $count-grouped } stay: { $reason } (such as { $example })
+delete-more = The filter matches older jobs too; the digest is for the newest 10,000.
+delete-digest = Delete exactly these with --digest { $digest }, or all that match with --yes.

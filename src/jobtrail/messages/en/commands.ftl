@@ -86,3 +86,5 @@ file-not-ready = the file { $path } is not ready: there is no { $marker } beside
 celery-full-only = a Celery task runs again in the mode full only, not { $mode }: Celery does not know what an earlier run has done
 celery-no-arguments = job { $job } cannot run again, because its arguments could not be stored: { $why }
 rule-without-unit = { $name } has an effect only with a unit: add period, file or unit
+kept-by-function = a function that is called before the removal refused: { $error }
+selection-changed = the selection has changed since it was shown; look at it again

@@ -162,3 +162,9 @@ token-bound = For create: the one thing for which it may be used, such as module
 execute = Run the one job that a ticket names, in this process; for executors that start a process for each job.
 execute-job = The job.
 execute-token = The token of the ticket: the number of the run that it begins.
+delete = Delete ended jobs with everything that tells of them.
+delete-filter = Which jobs, such as label:customer=4711.
+delete-dry-run = Only show what would be deleted, with its digest.
+delete-digest = Delete only if the selection is still that of this dry run.
+delete-yes = Do not ask.
+delete-conceal-filter = Keep the SHA-256 of the filter in the audit, because the filter names a person.

@@ -38,6 +38,7 @@ event =
         [logged_out] logged out
         [login_failed] login failed
         [bulk_started] bulk action started
+        [jobs_deleted] jobs deleted
         [schedule_added] schedule added
         [schedule_changed] declared otherwise
         [schedule_retired] no more declared

@@ -20,3 +20,4 @@ follows-group = follows: { $why }
 job-is = { $task } { $job } is { status-name }
 lines-dropped = … { $count-grouped } lines dropped …
 bad-binding = a token is bound to a kind and a name, such as module:parser; it is { $value }
+job-in-use = is being changed right now

@@ -419,3 +419,21 @@ not-executed = задание { $job } здесь не выполнено: { $wh
     [elsewhere] оно не передаётся другой системе
    *[stopping] этому процессу велено завершиться
 }
+would-delete = { $count ->
+         [one] было бы удалено { $count-grouped } задание
+         [few] было бы удалено { $count-grouped } задания
+        *[many] было бы удалено { $count-grouped } заданий
+    }
+deleted = { $count ->
+         [one] удалено { $count-grouped } задание
+         [few] удалено { $count-grouped } задания
+        *[many] удалено { $count-grouped } заданий
+    }
+delete-sure = Удалить { $count ->
+         [one] { $count-grouped } задание
+         [few] { $count-grouped } задания
+        *[many] { $count-grouped } заданий
+    } и всё, что о них записано?
+delete-stays = остаётся { $count-grouped }: { $reason } (например, { $example })
+delete-more = Под фильтр подходят и более старые задания; дайджест относится к 10 000 новейших.
+delete-digest = Удалить именно их: --digest { $digest }; удалить всё подходящее: --yes.

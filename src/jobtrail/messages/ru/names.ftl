@@ -85,6 +85,7 @@ event =
         [logged_out] выход
         [login_failed] неудачный вход
         [bulk_started] массовое действие начато
+        [jobs_deleted] задания удалены
         [schedule_added] расписание добавлено
         [schedule_changed] объявлено иначе
         [schedule_retired] больше не объявлено

@@ -24,3 +24,4 @@ follows-group = следует: { $why }
 job-is = { $task } { $job }: { status-name }
 lines-dropped = … строк пропущено: { $count-grouped } …
 bad-binding = токен привязывают к виду и имени, например module:parser; получено { $value }
+job-in-use = прямо сейчас изменяется

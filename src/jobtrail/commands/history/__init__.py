@@ -1,0 +1,1 @@
+"""Ended jobs as history: what is deleted, brought in and taken out."""

@@ -1,0 +1,1 @@
+"""How ended jobs are removed: by retention, and by a person who deletes them."""
