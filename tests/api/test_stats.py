@@ -109,7 +109,7 @@ def test_what_ended_is_counted_where_it_ended(app_jobs, client):
 
 def test_what_is_very_much_is_not_counted_each_second_and_what_is_little_is(app_jobs, client, monkeypatch):
     monkeypatch.setattr(context, "LONG", 5)
-    monkeypatch.setattr(search.in_status, "__defaults__", (4,))
+    monkeypatch.setattr(search.in_status, "__defaults__", (1,))
     add = app_jobs.task_named("add")
     add.enqueue_many([{"a": 1}] * 5)
     add.using(queue="slow").enqueue(a=1)
@@ -119,18 +119,24 @@ def test_what_is_very_much_is_not_counted_each_second_and_what_is_little_is(app_
     def told():
         found, counts = now(client), client.get("/api/jobs/counts").json()
         assert counts["status"] == found["status"]
-        return {one["queue"]: one["due"] for one in found["queues"]}, found["status"]["pending"], found["status"]["completed"]["number"]
+        return (
+            {one["queue"]: one["due"] for one in found["queues"]},
+            found["status"]["pending"]["number"],
+            found["status"]["completed"],
+        )
 
     before = told()
-    assert before == ({"default": 5, "slow": 1}, {"number": 4, "more": True}, 2)
+    assert before == ({"default": 5, "slow": 1}, 6, {"number": 1, "more": True})
     add.enqueue(a=1)
     assert told() == before
     drain(app_jobs, queues=["default"])
     add.using(queue="slow").enqueue(a=1)
-    after = told()
-    assert after == ({"slow": 2}, {"number": 4, "more": True}, 4)
-    monkeypatch.setattr(read_cache, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + read_cache.STEADY_FOR[1]))
-    assert told() == ({"slow": 2}, {"number": 2, "more": False}, 4)
+    assert told() == ({"slow": 2}, 2, {"number": 1, "more": True})
+    monkeypatch.setattr(search.in_status, "__defaults__", (9,))
+    monkeypatch.setattr(
+        read_cache, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + read_cache.STEADY_FOR[1])
+    )
+    assert told() == ({"slow": 2}, 2, {"number": 8, "more": False})
 
 
 def test_one_task_queue_or_source_is_told_alone(app_jobs, client):
@@ -218,3 +224,19 @@ def test_c37_numbers_are_for_viewers(seen_as):
     for path in ("/api/stats", "/api/stats/series", "/api/stats/needs", "/api/audit", "/api/errors", "/api/errors/matrix", "/api/workers", "/api/queues"):  # fmt: skip
         assert seen_as("viewer").get(path).status_code == 200, path
         assert seen_as(None).get(path).status_code == 401, path
+
+
+def test_what_is_pending_is_the_sum_of_what_the_queues_show_and_of_what_a_list_counts(app_jobs, client):
+    add = app_jobs.task_named("add")
+    add.enqueue_many([{"a": 1}] * 3)
+    add.using(delay=600, queue="slow").enqueue(a=1)
+    for a in (1, 2):
+        add.using(source="s", period="2013", queue="behind", if_active="queue").enqueue(a=a)
+    put(app_jobs, "add", HOUR, suspect=True)
+    told, queues = now(client), client.get("/api/queues").json()["queues"]
+    parts = [(one["due"], one["later"], one["behind"], one["alone"]) for one in queues]
+    sums = [sum(numbers) for numbers in zip(*parts, strict=True)]
+    assert sums == [4, 1, 1, 1]
+    assert (told["behind"], told["alone"], told["status"]["pending"]["number"]) == (1, 1, 7)
+    assert client.get("/api/jobs/counts").json()["status"]["pending"]["number"] == 7
+    assert client.get("/api/jobs?q=status:pending&count=true").json()["count"]["number"] == 7

@@ -239,7 +239,7 @@ def test_a_scheduler_records_what_was_too_late_or_in_the_way(make_jobs):
         scheduler.add_job("aps_functions:waits", "interval", seconds=0.3, id="waits", max_instances=1)
         until("both are recorded", lambda: {one.schedule for one in jobs.aps.missed()} == {"late", "waits"})
         reasons = {one.schedule: one.reason for one in jobs.aps.missed()}
-        assert reasons == {"late": "too late", "waits": "the previous run was active"}
+        assert reasons == {"late": "too late", "waits": "the previous job had not ended"}
         assert aps_functions.ran == [("waits",)]
     finally:
         aps_functions.release.set()

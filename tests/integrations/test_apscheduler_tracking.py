@@ -101,7 +101,7 @@ def test_what_did_not_run_has_its_reason(tracked):
     until("all are there", lambda: {one.schedule for one in jobs.aps.missed()} == {"late", "waits", "outage"})
     assert {one.schedule: one.reason for one in jobs.aps.missed()} == {
         "late": "too late",
-        "waits": "the previous run was active",
+        "waits": "the previous job had not ended",
         "outage": "run together with a later time (coalesce)",
     }
     assert len(jobs.aps.missed("outage")) == 3

@@ -98,7 +98,7 @@ def test_c11_a_run_longer_than_its_interval_is_alone_and_the_skipped_times_name_
         ticking.turn(f"12:00:{second}", run=False)
         drain_only(ticking, "other")
     skipped = [slot for slot in ticking.jobs.schedules.slots("s") if slot.state == "missed"]
-    assert [slot.reason for slot in skipped] == ["the previous run was active"] * 3
+    assert [slot.reason for slot in skipped] == ["the previous job had not ended"] * 3
     assert {slot.job_id for slot in skipped} == {held}
     assert len(ticking.ran("other")) == 4
     drain(ticking.jobs)
@@ -130,7 +130,7 @@ def test_queue_holds_one_time_back_until_the_run_before_has_ended(ticking):
     drain(ticking.jobs)
     ticking.turn("12:00:41", run=False)
     assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.state == "submitted"] == [20, 10]
-    assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.reason == "the previous run was active"] == [40, 30]
+    assert [slot.planned_at.second for slot in ticking.jobs.schedules.slots("s") if slot.reason == "the previous job had not ended"] == [40, 30]
 
 
 def test_cancel_running_ends_the_run_before_and_then_runs(ticking):
@@ -193,10 +193,10 @@ def test_c29_a_period_that_somebody_runs_now_is_not_run_beside(ticking):
     by_hand = ticking.work.using(source="a", period="2026-03-02T12").enqueue()
     ticking.turn("13:00:01", run=False)
     (slot,) = ticking.jobs.schedules.slots("s")
-    assert (slot.state, slot.reason, slot.job_id) == ("missed", "the previous run was active", by_hand.id)
+    assert (slot.state, slot.reason, slot.job_id) == ("missed", "the previous job had not ended", by_hand.id)
     drain(ticking.jobs)
     ticking.turn("14:00:01")
-    assert ticking.told() == [("13:00", "the previous run was active"), ("14:00", "ran")]
+    assert ticking.told() == [("13:00", "the previous job had not ended"), ("14:00", "ran")]
 
 
 # -- pauses, failures, ends ----------------------------------------------------------------------------

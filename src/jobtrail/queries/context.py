@@ -120,14 +120,26 @@ class QueryContext:
             for queue in queues
         ]
 
-    def statuses(self, conn: Connection) -> dict[str, job_search.Counted]:
-        """How many jobs have each status."""
+    def aside(self, conn: Connection) -> dict[str, statistics.Aside]:
+        """What is pending in each queue beside what `waiting` counts."""
+        found: dict[str, statistics.Aside] = self.cached("aside", lambda: statistics.aside(conn))
+        return found
+
+    def statuses(self, conn: Connection, now: datetime | None = None) -> dict[str, job_search.Counted]:
+        """How many jobs have each status. What is pending is the sum of what the queues show, so that both agree."""
         return {
-            status.value: self.cached(
+            status.value: self._pending(conn, now or self.now())
+            if status is Status.PENDING
+            else self.cached(
                 ("status", status.value), partial(job_search.in_status, conn, status), operator.attrgetter("more")
             )
             for status in Status
         }
+
+    def _pending(self, conn: Connection, now: datetime) -> job_search.Counted:
+        number = sum(one.due + one.later for one in self.waiting(conn, now))
+        number += sum(one.behind + one.alone for one in self.aside(conn).values())
+        return job_search.together([job_search.Counted(number, more=False)])
 
     def rates(self, conn: Connection, now: datetime) -> dict[str, float]:
         """How many jobs of each queue ended per second in the last minutes."""

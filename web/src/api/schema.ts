@@ -1842,9 +1842,14 @@ export interface components {
             jobs: components["schemas"]["CappedCount"];
             /**
              * Tasks
-             * @description Of the newest of them.
+             * @description Of the newest of them, the most frequent first; at most 100.
              */
             tasks: string[];
+            /**
+             * More Tasks
+             * @description How many tasks are known beside those.
+             */
+            more_tasks: number;
             /** First Job */
             first_job: string;
             /**
@@ -3064,6 +3069,16 @@ export interface components {
              * @description Waits for its time; stops at 100,000.
              */
             later: number;
+            /**
+             * Behind
+             * @description Waits for the end of another job; all of them together stop at 10,000.
+             */
+            behind: number;
+            /**
+             * Alone
+             * @description Runs one at a time, because it may have ended its worker.
+             */
+            alone: number;
             /** Running */
             running: number;
             /**
@@ -3644,6 +3659,11 @@ export interface components {
              * @description Pending, and another job has to end first.
              */
             behind: number;
+            /**
+             * Alone
+             * @description Pending, and run one at a time, because they may have ended their worker.
+             */
+            alone: number;
             /**
              * Oldest
              * @description Since when the first job of all is due.

@@ -1,5 +1,6 @@
 /* Errors: by their cause, the newest first, and when they came in which task. */
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { useLook } from "../api/queries";
 import type { ErrorMatrix, Errors as Found } from "../api/types";
 import { useSpeech } from "../i18n";
@@ -77,10 +78,7 @@ export function Errors() {
                     <b>{count(kind.jobs.number, !kind.jobs.more)}</b>
                   </td>
                   <td data-th={t("errors.tasks")}>
-                    {kind.tasks.join(", ")}
-                    {kind.jobs.number > TASKS_LOOKED_AT && (
-                      <span className="dim small"> {t("errors.tasks.newest", { n: TASKS_LOOKED_AT })}</span>
-                    )}
+                    <Names of={kind.tasks} more={kind.more_tasks} />
                   </td>
                   <td data-th={t("errors.last")}>
                     <Link className="quiet-link" to="/jobs/$id" params={{ id: kind.last_job }}>
@@ -104,8 +102,25 @@ export function Errors() {
   );
 }
 
-const TASKS_LOOKED_AT = 20; // newest jobs of an error whose tasks the server names
+const NAMED = 3;
 const PARTS = 24;
+
+/** The first names, and the others where somebody wants them. */
+function Names({ of, more }: { of: string[]; more: number }) {
+  const { t } = useSpeech();
+  const [whole, setWhole] = useState(false);
+  const rest = of.length - NAMED;
+  if (rest <= 0) return of.join(", ");
+  return (
+    <>
+      {(whole ? of : of.slice(0, NAMED)).join(", ")}
+      {whole && more > 0 && ` ${t("and.more", { n: more })}`}{" "}
+      <button type="button" className="link small" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+        {whole ? t("needs.fewer") : t("and.more", { n: rest + more })}
+      </button>
+    </>
+  );
+}
 
 /** When which error came in which task: height and number, a colour only says that it is an error. */
 function Matrix({ hours }: { hours: number }) {

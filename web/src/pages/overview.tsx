@@ -179,6 +179,8 @@ function Flow({ stats }: { stats: Now | undefined }) {
         )}
         {(stats?.paused.length ?? 0) > 0 && <Note>{t("flow.paused", { queues: stats!.paused.join(", ") })}</Note>}
         {later > 0 && <Note>{t("flow.later", { n: later })}</Note>}
+        {(stats?.behind ?? 0) > 0 && <Note>{t("flow.behind", { n: stats!.behind })}</Note>}
+        {(stats?.alone ?? 0) > 0 && <Note>{t("flow.alone", { n: stats!.alone })}</Note>}
       </div>
       <div className="card-head">
         <h2>{t("nav.workers")}</h2>

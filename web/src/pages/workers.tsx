@@ -131,7 +131,7 @@ function Line({ worker }: { worker: Worker }) {
           ))}
           {worker.held > 3 && (
             <Link className="dim" to="/jobs" search={{ q: `worker:${worker.id} status:active` }}>
-              {t("workers.more", { n: worker.held - 3 })}
+              {t("and.more", { n: worker.held - 3 })}
             </Link>
           )}
           {worker.held === 0 && <span className="dim">–</span>}
@@ -184,6 +184,9 @@ function useTrouble(): (name: string, value: unknown, all: Worker["trouble"]) =>
   };
 }
 
+/** Pending, and neither due nor for later: it waits for another job. */
+const behind = (queue: Queue) => queue.behind + queue.alone;
+
 function QueueCard() {
   const { t, tWord, num, span } = useSpeech();
   const now = useNow();
@@ -208,6 +211,9 @@ function QueueCard() {
               </th>
               <th scope="col" className="num">
                 {t("queues.later")}
+              </th>
+              <th scope="col" className="num">
+                {t("queues.behind")}
               </th>
               <th scope="col" className="num">
                 {t("status.running")}
@@ -249,6 +255,13 @@ function QueueCard() {
                 <td data-th={t("queues.later")} className={`num ${queue.later ? "" : "dim"}`}>
                   {num(queue.later)}
                 </td>
+                <td
+                  data-th={t("queues.behind")}
+                  className={`num ${behind(queue) ? "" : "dim"}`}
+                  title={t("queues.behind.title", { n: queue.behind, m: queue.alone })}
+                >
+                  {num(behind(queue))}
+                </td>
                 <td data-th={t("status.running")} className={`num ${queue.running ? "" : "dim"}`}>
                   {num(queue.running)}
                 </td>
@@ -286,7 +299,9 @@ function QueueCard() {
       {asked && (
         <ActionDialog
           title={t(asked.paused ? "queues.resume.title" : "queues.pause.title", { name: asked.name })}
-          says={t(asked.paused ? "queues.resume.words" : "queues.pause.words", { n: asked.due })}
+          says={t(asked.paused ? "queues.resume.words" : "queues.pause.words", {
+            n: asked.due + asked.later + behind(asked),
+          })}
           verb={t(asked.paused ? "queues.resume.verb" : "queues.pause.verb")}
           run={(act) =>
             post(

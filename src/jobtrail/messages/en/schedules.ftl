@@ -50,7 +50,7 @@ pause-over = its pause has ended
 
 slot-down = no scheduler was running
 slot-paused = paused
-slot-overlap = the previous run was active
+slot-overlap = the previous job had not ended
 slot-too-late = too late
 slot-task-unknown = task unknown
 slot-complete = complete already

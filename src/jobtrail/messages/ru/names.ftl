@@ -310,7 +310,7 @@ field =
         [catch_up] пропущенные сроки
         [window] за какое время
         [grace] опоздание до
-        [overlap] если прежний идёт
+        [overlap] если прежнее не закончилось
         [jitter] разброс
         [delay] сдвиг
         [pause_after_failures] пауза после ошибок

@@ -62,7 +62,7 @@ pause-over = его пауза закончилась
 
 slot-down = планировщик не работал
 slot-paused = пауза
-slot-overlap = предыдущий запуск ещё шёл
+slot-overlap = предыдущее задание ещё не закончилось
 slot-too-late = слишком поздно
 slot-task-unknown = задача неизвестна
 slot-complete = уже готово

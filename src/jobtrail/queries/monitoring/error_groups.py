@@ -6,7 +6,7 @@ on the number of groups, not of jobs. The matrix reads the newest jobs only and 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 KINDS = 5_000  # fingerprints that are looked at
 COUNT_CAP = 10_000  # of each
 NEWEST = 4_000  # jobs of the matrix
-TASKS_LOOKED_AT = 20  # newest jobs of a kind
+TASKS_LOOKED_AT = 20  # newest jobs of a kind, beside those of the matrix
+MOST_TASKS = 100  # that a group names
 MOST_LINES = 20  # tasks, and kinds, that a matrix names
 FAILING = ("failed", "partial", "interrupted")
 UNRESOLVED_LOOKED_AT = 2_000  # newest jobs of a status
@@ -44,7 +45,8 @@ class ErrorGroup(Model):
     fingerprint: str = Field(examples=["9b1f0c6c2a34d5e8"], description="Find its jobs by error:FINGERPRINT.")
     error: MaskedText | None = Field(description="Type and beginning of the message, of the newest.")
     jobs: CappedCount
-    tasks: list[str] = Field(description="Of the newest of them.")
+    tasks: list[str] = Field(description="Of the newest of them, the most frequent first; at most 100.")
+    more_tasks: int = Field(description="How many tasks are known beside those.")
     first_job: str = Field(examples=[ID])
     first_at: datetime = Field(description="When the first job was made that is kept with it.")
     last_job: str = Field(examples=[ID])
@@ -105,7 +107,13 @@ _of_kind = jobs.c.fingerprint == bindparam("fingerprint")
 _COUNT = select(func.count()).select_from(
     select(jobs.c.id).where(_of_kind, jobs.c.id >= bindparam("since")).limit(bindparam("cap")).subquery()
 )
-_newest = select(jobs.c.task).where(_of_kind).order_by(jobs.c.id.desc()).limit(TASKS_LOOKED_AT).subquery()
+_newest = (
+    select(jobs.c.task)
+    .where(_of_kind, jobs.c.id >= bindparam("since"))
+    .order_by(jobs.c.id.desc())
+    .limit(TASKS_LOOKED_AT)
+    .subquery()
+)
 _TASKS = select(_newest.c.task).distinct().order_by(_newest.c.task)
 _ROW = (
     jobs.c.id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.status, jobs.c.created_at, jobs.c.finished_at,
@@ -137,7 +145,14 @@ def groups(
     found = sorted((row for row in each if row.last >= edge), key=lambda row: row.last, reverse=True)
     chosen = [row for row in found if fingerprint in (None, row.fingerprint)][:limit]
     rows = _rows(conn, {one for row in chosen for one in (row.first, row.last)})
-    read = [_group(conn, row, rows, edge, cap) for row in chosen if {row.first, row.last} <= rows.keys()]
+    tasks: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in _failing(conn, since, NEWEST)[0]:
+        tasks[row.fingerprint][row.task] += 1
+    read = [
+        _group(conn, row, rows, edge, cap, tasks[row.fingerprint])
+        for row in chosen
+        if {row.first, row.last} <= rows.keys()
+    ]
     return ErrorGroups(kinds=read, all=len(found), more=len(each) > KINDS, since=since, now=now)
 
 
@@ -153,13 +168,17 @@ def group(conn: Connection, now: datetime, fingerprint: str) -> ErrorGroup:
     return found.kinds[0]
 
 
-def _group(conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int) -> ErrorGroup:
+def _group(
+    conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int, failing: Counter[str]
+) -> ErrorGroup:
     wanted = {"fingerprint": found.fingerprint}
     number = conn.execute(_COUNT, {**wanted, "since": edge, "cap": cap + 1}).scalar_one()
     first, last = rows[found.first], rows[found.last]
+    tasks = _most_of(failing, None)
+    tasks += [task for task in conn.execute(_TASKS, {**wanted, "since": edge}).scalars() if task not in failing]
     return ErrorGroup(
         fingerprint=found.fingerprint, jobs=CappedCount(number=min(number, cap), more=number > cap),
-        tasks=list(conn.execute(_TASKS, wanted).scalars()), first_job=first.id, first_at=first.created_at,
+        tasks=tasks[:MOST_TASKS], more_tasks=max(0, len(tasks) - MOST_TASKS), first_job=first.id, first_at=first.created_at,
         last_job=last.id, last_at=last.finished_at or last.created_at, last_task=last.task, last_source=last.source,
         last_period=last.period, last_status=last.status, error=summary(last.error),
     )  # fmt: skip
@@ -192,9 +211,7 @@ _FAILING = union_all(
 def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24, newest: int = NEWEST) -> ErrorMatrix:
     """Count which task failed with which error when, from the newest jobs created since a moment, by the time of their end."""
     seconds = max((now - since).total_seconds(), 1.0) / parts
-    rows = conn.execute(_FAILING, {"since": smallest_id(since), "newest": newest + 1}).all()
-    rows = sorted(rows, key=lambda row: row.id, reverse=True)
-    more, rows = len(rows) > newest, [row for row in rows[:newest] if row.fingerprint is not None]
+    rows, more = _failing(conn, since, newest)
     tasks = _most(row.task for row in rows)
     errors = _most(row.fingerprint for row in rows)
     counted = Counter(
@@ -215,8 +232,19 @@ def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24,
     )  # fmt: skip
 
 
+def _failing(conn: Connection, since: datetime, newest: int) -> tuple[list[Any], bool]:
+    """The newest jobs that stand in a failing status with an error, and whether there are older ones."""
+    rows = conn.execute(_FAILING, {"since": smallest_id(since), "newest": newest + 1}).all()
+    rows = sorted(rows, key=lambda row: row.id, reverse=True)
+    return [row for row in rows[:newest] if row.fingerprint is not None], len(rows) > newest
+
+
 def _most(words: Iterable[str]) -> list[str]:
-    return [word for word, _ in Counter(words).most_common(MOST_LINES)]
+    return _most_of(Counter(words), MOST_LINES)
+
+
+def _most_of(counted: Counter[str], most: int | None) -> list[str]:
+    return [word for word, _ in counted.most_common(most)]
 
 
 def _part(at: datetime, since: datetime, seconds: float, parts: int) -> int:

@@ -37,6 +37,7 @@ class Statistics(Model):
     status: dict[str, CappedCount] = Field(description="Jobs by status.")
     queues: list[QueueStatistics]
     behind: int = Field(description="Pending, and another job has to end first.")
+    alone: int = Field(description="Pending, and run one at a time, because they may have ended their worker.")
     oldest: datetime | None = Field(description="Since when the first job of all is due.")
     drained_in: float | None = Field(description="Seconds until the last queue is empty, if it goes on so.")
     questions: int = Field(description="Open ones.")
@@ -51,14 +52,14 @@ class Statistics(Model):
 def read(conn: Connection, context: QueryContext) -> Statistics:
     """Read the numbers of this moment."""
     now = context.now()
-    waiting = context.waiting(conn, now)
+    waiting, aside = context.waiting(conn, now), context.aside(conn).values()
     living = workers.read(conn, now, context.silent_after, limit=MOST_WORKERS)
     rates = context.rates(conn, now)
     drained = charts.drained_in({one.queue: one.due for one in waiting}, rates)
     durations = [drained[one.queue] for one in waiting if one.due]
     known = [one for one in durations if one is not None]
     return Statistics(
-        status={status: CappedCount.model_validate(one) for status, one in context.statuses(conn).items()},
+        status={status: CappedCount.model_validate(one) for status, one in context.statuses(conn, now).items()},
         queues=[
             QueueStatistics(
                 queue=one.queue, due=one.due, later=one.later, oldest=one.oldest, rate=rates.get(one.queue, 0.0),
@@ -66,7 +67,7 @@ def read(conn: Connection, context: QueryContext) -> Statistics:
             )
             for one in waiting
         ],
-        behind=statistics.behind(conn), oldest=min(statistics.heads(waiting), default=None),
+        behind=sum(one.behind for one in aside), alone=sum(one.alone for one in aside), oldest=min(statistics.heads(waiting), default=None),
         drained_in=max(known) if known and len(known) == len(durations) else None,
         questions=questions.count_open(conn), living=living.living, slots=living.slots, held=living.held,
         silent=sum(one.silent for one in living.workers), paused=queues.paused(conn), now=now,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 500
 _NOTHING: dict[str, Any] = {
-    "due": 0, "later": 0, "running": 0, "oldest": None, "paused": False, "actor": None, "reason": None, "at": None,
+    "due": 0, "later": 0, "behind": 0, "alone": 0, "running": 0, "oldest": None, "paused": False, "actor": None, "reason": None, "at": None,
 }  # fmt: skip
 
 
@@ -34,6 +34,8 @@ class QueueLine(Model):
     name: str = Field(examples=["default"])
     due: int = Field(description="Waits for a slot; stops at 100,000.")
     later: int = Field(description="Waits for its time; stops at 100,000.")
+    behind: int = Field(description="Waits for the end of another job; all of them together stop at 10,000.")
+    alone: int = Field(description="Runs one at a time, because it may have ended its worker.")
     running: int
     oldest: datetime | None = Field(description="Since when the first one is due.")
     workers: int = Field(description="How many living workers take from it, and processes of its executors.")
@@ -57,7 +59,7 @@ class QueueList(Model):
 def read(conn: Connection, context: QueryContext, now: datetime) -> QueueList:
     """Read all queues: those with jobs, those of living workers and of registered tasks, and those ever paused."""
     waiting = context.waiting(conn, now)
-    rows = _rows(conn, waiting)
+    rows = _rows(conn, waiting, context.aside(conn))
     number, slots = _served(conn)
     executors = _executors(context, waiting)
     for name, handed_to in executors.items():
@@ -79,8 +81,12 @@ def read(conn: Connection, context: QueryContext, now: datetime) -> QueueList:
     )  # fmt: skip
 
 
-def _rows(conn: Connection, waiting: list[statistics.QueueBacklog]) -> dict[str, dict[str, Any]]:
+def _rows(
+    conn: Connection, waiting: list[statistics.QueueBacklog], aside: dict[str, statistics.Aside]
+) -> dict[str, dict[str, Any]]:
     found = {one.queue: _NOTHING | {"due": one.due, "later": one.later, "oldest": one.oldest} for one in waiting}
+    for name, beside in aside.items():
+        found[name] = found.get(name, _NOTHING) | {"behind": beside.behind, "alone": beside.alone}
     for _, _, queue, number in statistics.held(conn):
         row = found.setdefault(queue, dict(_NOTHING))
         row["running"] += number

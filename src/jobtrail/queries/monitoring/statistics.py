@@ -6,7 +6,7 @@ more".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,19 @@ class QueueBacklog:
     oldest: datetime | None
     unclaimed: datetime | None = None
     handed: dict[str, datetime | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What is pending in a queue and not among its due and later jobs.
+
+    Attributes:
+        behind: Another job has to end first.
+        alone: Jobs that may have ended their worker; they run one at a time.
+    """
+
+    behind: int = 0
+    alone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,14 @@ def behind(conn: Connection, *, cap: int = CAP) -> int:
     """How many wait for the end of another job."""
     return int(conn.execute(_count_behind, {"cap": cap}).scalar_one())
 
+def aside(conn: Connection, *, cap: int = ROW_CAP) -> dict[str, Aside]:
+    """What is pending beside `waiting`, by queue; both together are all pending jobs. Each kind is counted up to ``cap``."""
+    found: dict[str, Aside] = {}
+    for queue, waits, number in conn.execute(_count_aside, {"cap": cap}):
+        one = found.get(queue, Aside())
+        found[queue] = replace(one, behind=number) if waits else replace(one, alone=number)
+    return found
+
 
 def held(conn: Connection) -> list[tuple[str, str, str, int]]:
     """What workers hold: (status, task, queue, jobs)."""
@@ -132,6 +153,7 @@ def _plain(row: Any) -> Any:
 
 
 # -- what waits ----------------------------------------------------------------------------------------
+
 
 def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> QueueBacklog:
     """What waits in one queue."""
@@ -191,11 +213,14 @@ _firsts = union_all(
 ).subquery()
 _first_of_queue = select(func.min(_firsts.c.run_at))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
-_count_suspects = select(
-    _capped(
-        select(jobs.c.queue).where(
-            sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None), jobs.c.executor.is_(None)
-        )
+_alone = select(jobs.c.queue).where(
+    sql(_SUSPECT), sql("status = 'pending'"), jobs.c.waits_for.is_(None), jobs.c.executor.is_(None)
+)
+_count_suspects = select(_capped(_alone))
+_count_aside = union_all(
+    *(
+        select(one.c.queue, literal(waits), func.count()).group_by(one.c.queue)
+        for one, waits in ((_first_of(select(jobs.c.queue).where(sql(_BEHIND))), True), (_first_of(_alone), False))
     )
 )
 
