@@ -35,6 +35,7 @@ from .errors import TooSlow as TooSlow
 from .errors import UnknownTask as UnknownTask
 from .errors import UsageError as UsageError
 from .integrations.celery.tracking import track_celery as track_celery
+from .job.limits.limit import Limit as Limit
 from .job.model import Outcome as Outcome
 from .job.model import Partial as Partial
 from .job.model import Snooze as Snooze

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from jobtrail import JobTrail
+from jobtrail import JobTrail, Limit
 from jobtrail.cli import main
 from jobtrail.database import leases, tables
 from jobtrail.executors.base import HandingOver
@@ -42,6 +42,9 @@ def jobs(url: str) -> Iterator[JobTrail]:
 
         @app.task(queue=QUEUE, retry=3)
         def send() -> None: ...
+
+        @app.task(queue=QUEUE, limits=[Limit("server:{to}", running=1), Limit("{to}", rate=2, per=60)])
+        def send_limited(to: str) -> None: ...
 
         @app.task(queue=QUEUE, retry=3, executor="elsewhere")
         def send_elsewhere() -> None: ...
@@ -141,6 +144,26 @@ def test_a_later_time_a_retry_and_a_task_that_nobody_knows(jobs: JobTrail, put: 
     code, words, helps = reasons(jobs, job)
     assert (code, helps) == ("unknown-task", "start_worker")
     assert "knows the task send (2 tries)" in words
+
+
+def test_a_limit_is_named_with_its_key_and_what_runs_or_when_the_next_may_start(
+    jobs: JobTrail, put: Callable[..., None]
+) -> None:
+    first, job = (jobs.task_named("send_limited").enqueue(to="acme").id for _ in range(2))
+    assert reasons(jobs, job)[0] == "no-worker", "that comes first"
+    worker, store = begin_worker(jobs, 4), jobs.store
+    assert reasons(jobs, job)[0] == "next"
+    put(first, status="running", worker=worker, started_at=store.now())
+    code, words, helps = reasons(jobs, job)
+    assert (code, helps) == ("limit", "change_limit")
+    assert words == "is due; the limit server:{to} lets 1 with the key server:acme run at once, and 1 run"
+    put(first, status="completed")
+    row = ("{to}", "acme", f"[[{int(store.now().timestamp() * 1_000_000)}, 2]]", store.now())
+    store.write(lambda conn: store.dialect.insert_many(conn, tables.limit_starts, ("name", "key", "used", "at"), [row]))
+    found = jobs.queries.job(job).why_waiting
+    assert found is not None
+    assert (found.code, found.limit, found.until and found.until > store.now()) == ("limit", "{to}", True)
+    assert "the limit {to} lets 2 with the key acme start in 60 s, the next one at 20" in found.words
 
 
 def test_a_job_behind_another_names_it(jobs: JobTrail, put: Callable[..., None]) -> None:

@@ -251,6 +251,7 @@ def _plan(
         context=row.context,
         labels=row.labels,
         executor=row.executor,
+        limits=row.limits,
     )
     linked = row.unit if unit is not None and row.unit != unit.key else None
     labels = loads(row.labels) if row.labels else None

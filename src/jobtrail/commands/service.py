@@ -14,6 +14,7 @@ from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Submitted, new_id
 from jobtrail.messages import Message
 from jobtrail.store import jobs, workers
+from jobtrail.store.limits import definitions
 from jobtrail.store.search import search
 
 from . import submit, transactional_submit
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.config import Settings
+    from jobtrail.job.limits.limit import Limit
     from jobtrail.job.model import JobRow, NewJob, RemovedJob
     from jobtrail.job.task import Task, Tasks
     from jobtrail.store import Store
@@ -85,6 +87,7 @@ class Service:
         self.plugins_before_removal: Callable[[str], list[Callable[[Removal], None]]] = lambda _cause: []
         self.metrics: Any = None  # made when they are asked for, by `jobtrail.integrations.prometheus`
         self._ready = False
+        self._declared = 0  # how many limits of tasks the store was told
         self._ensured: int | None = None  # `schemas.changes` when the schemas were last found to be right
         self._introduced_at = time.monotonic()
         self._workers: set[Runs] = set()
@@ -101,13 +104,15 @@ class Service:
         if self._known:
             return
         self.make_readable()
-        self._patiently(lambda: self.store.write(self._introduce))
+        declared = list(self.tasks.limits.values())
+        self._patiently(lambda: self.store.write(partial(self._introduce, declared)))
+        self._declared = len(declared)
         self._ready, self._introduced_at = True, time.monotonic()
 
     @property
     def _known(self) -> bool:
-        """True if the schemas are right and this process was registered within a day, so that retention keeps its row."""
-        if not self._ready or self._ensured != self.schemas.changes:
+        """True if schemas and limits are right and this process was registered within a day, so that retention keeps its row."""
+        if not self._ready or self._ensured != self.schemas.changes or self._declared != len(self.tasks.limits):
             return False
         return time.monotonic() - self._introduced_at < INTRODUCE_EVERY
 
@@ -127,7 +132,9 @@ class Service:
         """Create or upgrade the tables; True if something was changed."""
         return migration.upgrade(self.store.database, self.schemas.all())
 
-    def _introduce(self, conn: Connection) -> None:
+    def _introduce(self, declared: list[Limit], conn: Connection) -> None:
+        if declared:
+            definitions.declare(conn, self.store.dialect, declared, self.store.now())
         workers.add_submitter(conn, self.store.dialect, self.submitter, self.store.now())
 
     def after_fork(self) -> None:
@@ -279,8 +286,8 @@ class Service:
         self.make_ready()
         template, rows = self._prepare_many(task, many, using)
         if rows:
-            self._patiently(lambda: self._insert_alike(template, rows), lambda: self._stored(rows[0][0]))
-        return [self._job(job_id, created=True) for job_id, _ in rows]
+            self._patiently(lambda: self._insert_alike(template, rows), lambda: self._stored(str(rows[0][0])))
+        return [self._job(str(row[0]), created=True) for row in rows]
 
     async def asubmit_many(self, task: Task, many: Iterable[Mapping[str, Any]], using: Using) -> list[Job]:
         """`submit_many` for an event loop."""
@@ -289,8 +296,8 @@ class Service:
         template, rows = self._prepare_many(task, many, using)
         if rows:
             write = partial(asyncio.to_thread, self._insert_alike, template, rows)
-            await self._apatiently(write, lambda: self._stored(rows[0][0]))
-        return [self._job(job_id, created=True) for job_id, _ in rows]
+            await self._apatiently(write, lambda: self._stored(str(rows[0][0])))
+        return [self._job(str(row[0]), created=True) for row in rows]
 
     def _insert(self, new: NewJob) -> Submitted:
         self.store.insert(new)
@@ -300,20 +307,25 @@ class Service:
         await self.store.ainsert(new)
         return Submitted(new.id, created=True)
 
-    def _insert_alike(self, template: NewJob, rows: list[tuple[str, str]]) -> Submitted:
+    def _insert_alike(self, template: NewJob, rows: list[tuple[str | None, ...]]) -> Submitted:
         self.store.insert_alike(template, rows)
-        return Submitted(rows[0][0], created=True)
+        return Submitted(str(rows[0][0]), created=True)
 
     def _prepare_many(
         self, task: Task, many: Iterable[Mapping[str, Any]], using: Using
-    ) -> tuple[NewJob, list[tuple[str, str]]]:
+    ) -> tuple[NewJob, list[tuple[str | None, ...]]]:
         for word in ("period", "file", "unit", "idempotency_key", "idempotency", "labels", "connection"):
             if getattr(using, word) is not None:
                 raise InvalidOption(Message("commands.many-cannot", word=word))
         using.check_unit()
-        prepared = self._prepare(task, {}, using)
-        bind, name, limit = task.signature.bind, task.name, self.settings.argument_limit
-        return prepared.new, [(new_id(), encode_arguments(bind(name, (), args), limit)) for args in many]
+        new = self._prepare(task, {}, using).new
+        bind, limit = partial(task.signature.bind, task.name, ()), self.settings.argument_limit
+        if not task.limits:
+            return new, [(new_id(), encode_arguments(bind(args), limit)) for args in many]
+        bound = map(bind, many)
+        return new, [
+            (new_id(), encode_arguments(args, limit), task.limit_keys(args, new.queue, new.source)) for args in bound
+        ]
 
     def submit_each(self, submissions: Iterable[tuple[Task, dict[str, Any], Using]]) -> list[Job]:
         """Store different submissions (with units, keys, labels) in one transaction, all or none.

@@ -43,6 +43,8 @@ from . import input_files
 from .using import INHERIT, NOTHING, Predecessor
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jobtrail.config import Settings
     from jobtrail.job.model import Submitted
     from jobtrail.job.task import Task
@@ -76,14 +78,14 @@ def prepare(
     """
     text = encode_arguments(args, settings.argument_limit)
     if using is NOTHING:
-        return Prepared(_template(task, submitter, text), PLAIN, plain=True)
+        return Prepared(_limited(_template(task, submitter, text), task, args), PLAIN, plain=True)
     file = _file(using, task)
     period = _period(using, task)
     source = None if using.source is None else name_option("source", using.source)
     own = None if using.unit is None else name_option("unit", using.unit)
     unit = unit_of(task.name, source, period, file.sha256 if file else None, file.name if file else None, own)
     labels = labels_option(using.labels or {}) or None
-    new = replace(
+    plain = replace(
         _template(task, submitter, text),
         queue=queue_option("queue", using.queue) if using.queue is not None else task.queue,
         priority=priority_option(using.priority) if using.priority is not None else task.priority,
@@ -101,6 +103,7 @@ def prepare(
         context=encode_arguments(using.context, settings.argument_limit) if using.context else None,
         labels=dumps(labels) if labels else None,
     )
+    new = _limited(plain, task, args)
     rules = Rules(
         unit=unit,
         if_active=choice_option("if_active", using.if_active, IF_ACTIVE),
@@ -109,8 +112,13 @@ def prepare(
         labels=labels,
         following=_following(using, new, settings),
     )
-    plain = unit is None and rules.idempotency is None and not labels and not rules.following
-    return Prepared(replace(new, followed=True) if rules.following else new, rules, plain)
+    alone = unit is None and rules.idempotency is None and not labels and not rules.following
+    return Prepared(replace(new, followed=True) if rules.following else new, rules, alone)
+
+
+def _limited(new: NewJob, task: Task, args: Mapping[str, Any]) -> NewJob:
+    keys = task.limit_keys(args, new.queue, new.source)
+    return new if keys is None else replace(new, limits=keys)
 
 
 def _following(using: Using, new: NewJob, settings: Settings) -> tuple[Successor, ...]:
@@ -155,6 +163,8 @@ def _arguments(following: SuccessorRequest) -> dict[str, Any]:
     params = dict(following.params or {})
     if following.result_as is None:
         return signature.bind(name, (), params)
+    if any(following.result_as in limit.fields for limit in following.task.limits):
+        raise InvalidOption(Message("commands.result-in-limit", argument=following.result_as, name=name))
     if following.result_as in params:
         raise InvalidArguments(Message("commands.result-argument", argument=following.result_as, name=name))
     return signature.bind(name, (), {**params, following.result_as: None})

@@ -190,7 +190,7 @@ class Sqlite:
 
     # One priority after the other, in one statement: SQLite stops reading when the outer limit is reached.
     _DUE = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT id FROM {JOBS} WHERE status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL AND queue = ?3 "  # noqa: S608
+        f"SELECT * FROM (SELECT id FROM {JOBS} WHERE status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL AND limits IS NULL AND queue = ?3 "  # noqa: S608
         f"AND priority = {priority} AND run_at <= ?2 ORDER BY run_at, id LIMIT ?4)"
         for priority in PRIORITIES
     )
@@ -407,7 +407,7 @@ WITH due AS MATERIALIZED (
     FROM unnest(%(marks)s::timestamptz[], %(mark_ids)s::uuid[]) WITH ORDINALITY AS mark(at, id, place)
     CROSS JOIN LATERAL (
         SELECT id FROM {JOBS}
-        WHERE status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL AND queue = %(queue)s
+        WHERE status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL AND limits IS NULL AND queue = %(queue)s
           AND priority = (mark.place - 1)::smallint AND (run_at, id) >= (mark.at, mark.id) AND run_at <= %(now)s
         ORDER BY run_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS found

@@ -60,7 +60,7 @@ jobs = Table(
     *(Column(name, Id) for name in ("waits_for", "rerun_of", "parent", "root")),
     Column("actor", FreeText),
     Column("reason", Sentence),
-    *(Column(name, Text) for name in ("context", "labels")),
+    *(Column(name, Text) for name in ("context", "labels", "limits")),  # limits: its keys, by the name of their limit
     Column("submitter", Id),
     Column("created_at", Moment, nullable=False),
     *(Column(name, Moment) for name in ("started_at", "finished_at")),
@@ -93,11 +93,15 @@ def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Inde
     return Index(name, *(jobs.c[column] for column in columns), unique=unique, **_where(where))
 
 
-DUE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL"
+_CLAIMABLE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL"
+DUE, LIMITED = f"{_CLAIMABLE} AND limits IS NULL", f"{_CLAIMABLE} AND limits IS NOT NULL"
+LIMITED_HELD = "limits IS NOT NULL AND (status IN ('running', 'cancelling') OR body_running)"
 HANDED = "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL"
 TO_HAND_OVER = f"{HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
 HANDED_OVER = f"{HANDED} AND handed_run = run_no"
 jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
+jobs_limited = _partial("jobtrail_jobs_limited", "queue", "limits", "priority", "run_at", "id", where=LIMITED)
+jobs_limited_held = _partial("jobtrail_jobs_limited_held", "limits", where=LIMITED_HELD)
 jobs_to_hand_over = _partial("jobtrail_jobs_to_hand_over", "executor", "run_at", where=TO_HAND_OVER)
 jobs_handed_over = _partial("jobtrail_jobs_handed_over", "executor", "queue", "handed_at", where=HANDED_OVER)
 jobs_handed = _partial("jobtrail_jobs_handed", "queue", "executor", "run_at", where=HANDED)  # for those who count
@@ -139,8 +143,7 @@ units = Table(
     Column("task", Text, nullable=False),
     Column("source", Text),
     Column("period", Text),
-    Column("period_start", Moment),
-    Column("period_end", Moment),
+    *(Column(name, Moment) for name in ("period_start", "period_end")),
     Column("sha256", Text),
     Column("text", Text, nullable=False),
     Column("generation", Id),
@@ -179,8 +182,7 @@ steps = Table(
     "jobtrail_steps",
     metadata,
     Column("generation", Id, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("digest", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("name", "digest")),
     Column("job_id", Id, nullable=False),
     Column("run_no", Integer, nullable=False),
     Column("result", Text),
@@ -195,8 +197,7 @@ progress = Table(
     Column("job_id", Id, primary_key=True),
     Column("run_no", Integer, nullable=False),
     Column("percent", Float),
-    Column("done", Integer),
-    Column("total", Integer),
+    *(Column(name, Integer) for name in ("done", "total")),
     Column("message", Sentence),
     Column("metadata", Text),
     Column("last_heartbeat_at", Moment, nullable=False),
@@ -222,8 +223,7 @@ events = Table(
     Column("job_id", Id, nullable=False),
     Column("at", Moment, nullable=False),
     Column("name", Text, nullable=False),
-    Column("from_status", Text),
-    Column("to_status", Text),
+    *(Column(name, Text) for name in ("from_status", "to_status")),
     Column("run_no", Integer),
     Column("actor", FreeText),
     Column("reason", Sentence),
@@ -240,12 +240,8 @@ questions = Table(
     Column("job_id", Id, nullable=False),
     Column("generation", Id, nullable=False),
     Column("run_no", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("schema", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("name", "text", "kind", "schema", "digest")),
     Column("detail", Text),
-    Column("digest", Text, nullable=False),
     Column("default", Text),
     Column("remember", Boolean, nullable=False),
     Column("state", Text, nullable=False),
@@ -265,11 +261,7 @@ questions = Table(
 remembered = Table(
     "jobtrail_remembered",
     metadata,
-    Column("task", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("answer", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("task", "source", "name", "digest", "answer")),
     Column("actor", FreeText),
     Column("question", Id, nullable=False),
     Column("at", Moment, nullable=False),
@@ -280,11 +272,8 @@ successors = Table(
     "jobtrail_successors",
     metadata,
     Column("id", Id, primary_key=True),  # also the id of the job that it becomes, so it can come only once
-    Column("after", Id),
-    Column("group_id", Id),
-    Column("ends", Text, nullable=False),
-    Column("template", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *(Column(name, Id) for name in ("after", "group_id")),
+    *(Column(name, Text, nullable=False) for name in ("ends", "template", "state")),
     Column("job_id", Id),
     Column("reason", Sentence),
     Column("at", Moment, nullable=False),
@@ -325,8 +314,7 @@ workers = Table(
     Column("pid", Integer, nullable=False),
     Column("pid_namespace", Text),
     Column("process_start", Text),
-    Column("version", Text, nullable=False),
-    Column("queues", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("version", "queues")),
     Column("slots", Integer, nullable=False),
     Column("started_at", Moment, nullable=False),
     Column("stopped_at", Moment),
@@ -360,8 +348,7 @@ submitters = Table(
 idempotency_keys = Table(
     "jobtrail_idempotency_keys",
     metadata,
-    Column("scope", Text, nullable=False),
-    Column("key", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("scope", "key")),
     Column("job_id", Id, nullable=False, index=True),
     Column("digest", Text, nullable=False),
     Column("expires_at", Moment, nullable=False, index=True),
@@ -373,11 +360,9 @@ job_totals = Table(
     "jobtrail_job_totals",
     metadata,
     Column("hour", Moment, nullable=False),
-    Column("task", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("task", "status")),
     Column("jobs", Integer, nullable=False),
-    Column("run_seconds", Float, nullable=False),
-    Column("wait_seconds", Float, nullable=False),
+    *(Column(name, Float, nullable=False) for name in ("run_seconds", "wait_seconds")),
     PrimaryKeyConstraint("hour", "task", "status"),
 )
 
@@ -408,13 +393,10 @@ schedules = Table(
     Column("state", Text, nullable=False),
     *(Column(f"paused_{name}", kind) for name, kind in (("by", FreeText), ("reason", Sentence), ("at", Moment), ("until", Moment))),
     Column("anchor", Moment, nullable=False),
-    Column("next_at", Moment),
-    Column("due_at", Moment),
+    *(Column(name, Moment) for name in ("next_at", "due_at")),
     Column("waits_for", Id),
     Column("unknown_since", Moment),
-    Column("last_at", Moment),
-    Column("last_job", Id),
-    Column("last_outcome", Text),
+    *(Column(f"last_{name}", kind) for name, kind in (("at", Moment), ("job", Id), ("outcome", Text))),
     *(Column(name, Integer, nullable=False, server_default="0") for name in ("runs", "failures_in_row", "missed_in_row")),
     Column("version", Integer, nullable=False, server_default="1"),
     Column("created_at", Moment, nullable=False),
@@ -460,6 +442,25 @@ queues = Table(
     Column("at", Moment, nullable=False),
 )
 
+# What each limit allows for a key: as programs declare it, unless a person has changed it.
+limits = Table(
+    "jobtrail_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    *(Column(name, kind) for name, kind in (("running", Integer), ("rate", Integer), ("per", Float))),
+    Column("declared", Text),
+    *(Column(name, kind) for name, kind in (("actor", FreeText), ("reason", Sentence), ("at", Moment))),
+)
+
+# The starts of a key within the span of its rate.
+limit_starts = Table(
+    "jobtrail_limit_starts",
+    metadata,
+    *(Column(name, Text, nullable=False) for name in ("name", "key", "used")),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("name", "key"),
+)
+
 # What people did that is no move of one job: queues, schedules, tokens, bulk actions.
 actions = Table(
     "jobtrail_actions",
@@ -478,14 +479,11 @@ tokens = Table(
     "jobtrail_tokens",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("role", Text, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("name", "role")),
     Column("digest", Text, nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
     Column("actor", FreeText),
-    Column("expires_at", Moment),
-    Column("used_at", Moment),
-    Column("revoked_at", Moment),
+    *(Column(name, Moment) for name in ("expires_at", "used_at", "revoked_at")),
     Column("bound_to", Text),
 )
 

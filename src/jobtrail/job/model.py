@@ -179,6 +179,7 @@ class NewJob:
     waits_for: str | None = None
     executor: str | None = None
     followed: bool | None = None
+    limits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,7 @@ class JobRow:
     reason: str | None
     context: str | None
     labels: str | None
+    limits: str | None
     submitter: str | None
     created_at: datetime
     started_at: datetime | None

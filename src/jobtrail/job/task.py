@@ -16,6 +16,7 @@ from jobtrail.errors import InvalidArguments, InvalidOption, UnknownTask
 from jobtrail.messages import Message
 
 from .items import FailedItemsLimit
+from .limits.limit import Limit, check_limits, keys_of
 from .model import DEFAULT_PRIORITY, DEFAULT_QUEUE, LEAST_URGENT, MOST_URGENT
 from .retry import Retry, coerce_retry
 
@@ -58,6 +59,7 @@ class Task:
     aliases: tuple[str, ...] = ()
     middleware: tuple[Any, ...] = ()
     secret: frozenset[str] = frozenset()
+    limits: tuple[Limit, ...] = ()
     zone: str = "UTC"
     options: Mapping[str, Any] = field(default_factory=dict)
     signature: Signature = field(init=False)
@@ -79,7 +81,7 @@ class Task:
             message = Message("job.unknown-task-option", name=name, option=unknown[0], known=sorted(own | extra))
             raise InvalidOption(message)
         given = {key: value for key, value in options.items() if key in own}
-        for key in ("aliases", "middleware"):
+        for key in ("aliases", "middleware", "limits"):
             if key in given:
                 given[key] = tuple(given[key])
         if "secret" in given:
@@ -102,6 +104,16 @@ class Task:
     def stops_cooperatively(self) -> bool:
         """Has its body a way to stop before its end: by cancellation, by its context, or with its process?"""
         return self.is_async or self.signature.context is not None or self.executor == "process"
+
+    def limit_keys(self, args: Mapping[str, Any], queue: str, source: str | None) -> str | None:
+        """Return the keys of a job under which the limits of the task count it, as they are stored.
+
+        Raises:
+            InvalidArguments: If an argument cannot be part of a key.
+        """
+        if not self.limits:
+            return None
+        return keys_of(self.limits, {**self.signature.defaults, **args, "task": self.name, "queue": queue, "source": source})
 
     def __post_init__(self) -> None:
         """Refuse options that could not work, at registration."""
@@ -355,6 +367,9 @@ def _check_options(task: Task) -> None:
     set_(task, "settle", seconds_option("settle", task.settle) or SETTLE)
     set_(task, "timeout", seconds_option("timeout", task.timeout))
     set_(task, "stall_timeout", seconds_option("stall_timeout", task.stall_timeout))
+    own = task.signature
+    found = check_limits(task.name, task.limits, own.names, open_ended=own.open_ended, secret=task.secret)
+    set_(task, "limits", found)
     limit = task.max_failed_items
     if limit is not None and not isinstance(limit, FailedItemsLimit):
         set_(task, "max_failed_items", FailedItemsLimit.parse(limit))
@@ -379,6 +394,7 @@ class Tasks:
     def __init__(self) -> None:
         self._by_name: dict[str, Task] = {}
         self._own: set[str] = set()
+        self.limits: dict[str, Limit] = {}
 
     def add(self, task: Task, *, own: bool = False) -> Task:
         """Register a task under its name and aliases; a name is given once. ``own``: it is jobtrail's and is not listed."""
@@ -386,6 +402,9 @@ class Tasks:
             known = self._by_name.get(name)
             if known is not None:
                 raise InvalidOption(Message("job.task-name-taken", name=name))
+        for limit in task.limits:
+            if self.limits.setdefault(limit.name, limit) != limit:
+                raise InvalidOption(Message("job.limit-differs", task=task.name, limit=limit.name))
         for name in (task.name, *task.aliases):
             self._by_name[name] = task
         self._own |= {task.name} if own else set()

@@ -352,7 +352,7 @@ def _escaped(text: str) -> str:
 
 
 def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | None = None) -> bool:
-    """Does a job wait in one of these queues for its time, or, with ``due_by``, is one due by then?"""
+    """Does a job wait in one of these queues for its time, or, with ``due_by``, is one without limits due by then?"""
     query = select(jobs.c.id).where(
         jobs.c.status == "pending",
         jobs.c.run_at.is_not(None),
@@ -360,7 +360,7 @@ def something_waits(conn: Connection, queues: Sequence[str], due_by: datetime | 
         jobs.c.queue.in_(list(queues)),
     )
     if due_by is not None:
-        query = query.where(jobs.c.run_at <= due_by)
+        query = query.where(jobs.c.run_at <= due_by, jobs.c.limits.is_(None))
     return conn.execute(query.limit(1)).first() is not None
 
 
@@ -410,10 +410,23 @@ def over_their_stop(conn: Connection, now: datetime, *, limit: int = 200) -> lis
     return [read(row) for row in conn.execute(query.order_by(_by_id).limit(limit))]
 
 
-def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], worker: str, now: datetime) -> list[Claim]:
-    """Hand out one suspect, if any is due; the caller has no other suspect in his process."""
+SUSPECTS = 20  # that a worker looks through for one whose limits allow it
+
+
+def claim_suspect(
+    conn: Connection,
+    dialect: Dialect,
+    queues: Sequence[str],
+    worker: str,
+    now: datetime,
+    admits: Callable[[str], bool] | None = None,
+) -> list[Claim]:
+    """Hand out one suspect, if any is due; the caller has no other suspect in his process.
+
+    ``admits`` takes the places of a suspect with limits, if it may start.
+    """
     due = (
-        select(jobs.c.id)
+        select(jobs.c.id, jobs.c.limits)
         .where(
             SUSPECT,
             jobs.c.status == "pending",
@@ -422,14 +435,16 @@ def claim_suspect(conn: Connection, dialect: Dialect, queues: Sequence[str], wor
             jobs.c.executor.is_(None),
         )
         .order_by(jobs.c.run_at)
-        .limit(1)
+        .limit(SUSPECTS)
     )
     if dialect.name == "postgresql":
         due = due.with_for_update(skip_locked=True)
-    found = conn.execute(due).scalar()
-    if found is None:
-        return []
-    return claim_one(conn, found, worker, now)
+    refused: set[str] = set()
+    for row in conn.execute(due).all():
+        if row.limits is None or (row.limits not in refused and (admits is None or admits(row.limits))):
+            return claim_one(conn, row.id, worker, now)
+        refused.add(row.limits)
+    return []
 
 
 def claim_one(conn: Connection, job_id: str, worker: str, now: datetime) -> list[Claim]:

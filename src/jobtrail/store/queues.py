@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, func, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, HANDED, jobs, queues
+from jobtrail.database.tables import DUE, HANDED, LIMITED, jobs, queues
 
 from . import events
 
@@ -22,7 +22,7 @@ MOST = 100_000  # queues that are named
 _COLUMNS = ("name", "paused", "actor", "reason", "at")
 _AGAIN = "ON CONFLICT (name) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])
 _next = union_all(
-    *(select(func.min(jobs.c.queue).label("queue")).where(sql(where), jobs.c.queue > bindparam("queue")) for where in (DUE, HANDED))
+    *(select(func.min(jobs.c.queue).label("queue")).where(sql(where), jobs.c.queue > bindparam("queue")) for where in (DUE, LIMITED, HANDED))
 ).subquery()
 _next_queue = select(func.min(_next.c.queue))
 _next_executor = select(func.min(jobs.c.executor)).where(
@@ -50,7 +50,7 @@ def set_paused(
 
 
 def waiting_queues(conn: Connection, *, cap: int = MOST) -> list[str]:
-    """Queues in which a job waits for its time, a slot or another system, at most ``cap``; two index lookups each."""
+    """Queues in which a job waits for its time, a slot or another system, at most ``cap``; three index lookups each."""
     found: list[str] = []
     queue: str | None = ""
     while len(found) < cap:

@@ -85,15 +85,15 @@ class Store:
         """`insert` for an event loop."""
         await self.writer.acall_batched(self._insert, self._shape(new), new)
 
-    def insert_alike(self, template: NewJob, ids_and_args: Sequence[tuple[str, str]]) -> None:
-        """Store many jobs that differ in id and arguments only, in one transaction."""
+    def insert_alike(self, template: NewJob, ids_and_args: Sequence[tuple[str | None, ...]]) -> None:
+        """Store many jobs that differ in id, arguments and keys of limits only, in one transaction."""
         self.write(lambda conn: self._insert_alike(conn, template, ids_and_args))
 
     def _insert(self, conn: Connection, new: list[NewJob]) -> None:
         self.wake.need()
         submissions.insert_plain(conn, self.dialect, new, self.now())
 
-    def _insert_alike(self, conn: Connection, template: NewJob, rows: Sequence[tuple[str, str]]) -> None:
+    def _insert_alike(self, conn: Connection, template: NewJob, rows: Sequence[tuple[str | None, ...]]) -> None:
         self.wake.need()
         submissions.insert_alike(conn, self.dialect, template, rows, self.now())
 

@@ -57,13 +57,14 @@ def insert_plain(conn: Connection, dialect: Dialect, new: Sequence[NewJob], now:
 
 
 def insert_alike(
-    conn: Connection, dialect: Dialect, template: NewJob, ids_and_args: Sequence[tuple[str, str]], now: datetime
+    conn: Connection, dialect: Dialect, template: NewJob, ids_and_args: Sequence[tuple[str | None, ...]], now: datetime
 ) -> None:
-    """Insert many jobs that differ in id and arguments only."""
-    shared = [name for name in shape(template) if name not in {"id", "args"}]
-    columns = ("id", "args", *shared, "status", "created_at", "run_at")
+    """Insert many jobs that differ in id, arguments and, where they are given, the keys of their limits only."""
+    own = ("id", "args", "limits")[: len(ids_and_args[0])]
+    shared = [name for name in shape(template) if name not in own]
+    columns = (*own, *shared, "status", "created_at", "run_at")
     tail = (*[getattr(template, name) for name in shared], "pending", now, template.run_at or now)
-    dialect.insert_jobs(conn, columns, [(one, args, *tail) for one, args in ids_and_args])
+    dialect.insert_jobs(conn, columns, [(*one, *tail) for one in ids_and_args])
 
 
 def shape(new: NewJob) -> list[str]:

@@ -22,20 +22,27 @@ class Idle:
     """Asks the store which job is due next.
 
     A job that is due and was not handed out (somebody holds its row; the clock of its submitter is a
-    millisecond ahead of ours) is looked for once more at once, then at the next poll.
+    millisecond ahead of ours) is looked for once more at once, then at the next poll. ``blocked_until`` gives when a job
+    that a limit blocks may start for time alone.
     """
 
-    def __init__(self, store: Store, queues: Callable[[], Sequence[str]], poll_interval: float) -> None:
+    def __init__(
+        self, store: Store, queues: Callable[[], Sequence[str]], poll_interval: float,
+        blocked_until: Callable[[], datetime | None] = lambda: None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._queues = queues
         self._poll = poll_interval
+        self._blocked_until = blocked_until
         self._looked_again = False
 
     async def seconds(self) -> float:
         """How many seconds to sleep, unless woken."""
         with contextlib.suppress(StoreError):
             due = await asyncio.to_thread(self._next_due)
-            return self._poll if due is None else self._until(due)
+            seconds = self._poll if due is None else self._until(due)
+            blocked = self._blocked_until()
+            return seconds if blocked is None else min(seconds, max((blocked - self._store.now()).total_seconds(), SOON))
         return self._poll
 
     def _until(self, due: datetime) -> float:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,9 +18,11 @@ from jobtrail.recovery.end_writer import EndWriter
 from jobtrail.recovery.run_end import write_ends
 from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs
+from jobtrail.store.limits.claims import LimitedClaims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -55,18 +58,22 @@ class Turns:
         slots: the worker's slots.
         runs: starts what is claimed, and knows what runs.
         identity: gives the worker's id, which changes when it was declared dead while it lives.
+        limits: claims the jobs that have a limit.
 
     """
 
     def __init__(
-        self, store: Store, settings: Settings, slots: Slots, runs: RunStarter, identity: Callable[[], str]
-    ) -> None:
+        self, store: Store, settings: Settings, slots: Slots, runs: RunStarter, identity: Callable[[], str],
+        limits: LimitedClaims | None = None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._settings = settings
         self._slots = slots
         self._runs = runs
         self._identity = identity
         self._marks = jobs.Marks()
+        self.limits = limits or LimitedClaims(lambda: False)
+        self._limited_first = False
         self._looked_for_stops_at = float("-inf")
         self.ends: list[RunEnd] = []
         self.on_written: Callable[[Sequence[RunEnd]], None] = _nothing
@@ -131,7 +138,8 @@ class Turns:
     async def _write_turn(
         self, ends: list[RunEnd], wants: list[tuple[str, int]], tickets: list[TicketRun], *, looks: bool
     ) -> tuple[list[RunEnd], list[Claim], StopRequests, Unused]:
-        one_statement = not ends and not looks and not tickets and len(wants) == 1 and not self._suspect_due()
+        limited = self.limits.in_use or self.limits.look_due
+        one_statement = not (ends or looks or tickets or limited) and len(wants) == 1 and not self._suspect_due()
         return await self._store.awrite(
             partial(self._transaction, ends=ends, wants=wants, tickets=tickets, looks=looks), one_statement=one_statement
         )
@@ -141,24 +149,53 @@ class Turns:
     ) -> tuple[list[RunEnd], list[Claim], StopRequests, Unused]:
         now = self._store.now()
         refused = write_ends(conn, self._store, ends, now) if ends else []
+        places = self.limits.places
+        self.limits.ended(end.job_id for end in ends)
         claims: list[Claim] = []
         worker, dialect = self._identity(), self._store.dialect
         room = self._slots.portion
         if wants and room > 0 and self._suspect_due():
             self._slots.looked()
-            claims += jobs.claim_suspect(conn, dialect, [queue for queue, _ in wants], worker, now)
+            admits = partial(self.limits.admit, conn, dialect, now=now)
+            claims += jobs.claim_suspect(conn, dialect, [queue for queue, _ in wants], worker, now, admits)
             room -= len(claims)
-        for queue, free in wants:
-            if room > 0:
-                found = jobs.claim(conn, dialect, queue, min(free, room), worker, now, self._marks, time.monotonic())
-                claims += found
-                room -= len(found)
+        if self.limits.look_due:
+            self.limits.look(conn)
+        claim = self._claim_both if self.limits.in_use else self._claim
+        claims += claim(conn, wants, room, worker, now)
+        if self.limits.places < places:
+            self._store.wake.need()  # others may take them
         unused: Unused = []
         if self.tickets is not None and tickets:
             begun, unused = self.tickets.claim(conn, tickets, worker, now)
             claims += begun
         stops = jobs.asked_to_stop(conn, worker) if looks else []
         return refused, claims, stops, unused
+
+    def _claim(
+        self, conn: Connection, wants: list[tuple[str, int]], room: int, worker: str, now: datetime
+    ) -> list[Claim]:
+        claims: list[Claim] = []
+        for queue, free in wants:
+            if room > 0:
+                share = min(free, room)
+                found = jobs.claim(conn, self._store.dialect, queue, share, worker, now, self._marks, time.monotonic())
+                claims += found
+                room -= len(found)
+        return claims
+
+    def _claim_both(
+        self, conn: Connection, wants: list[tuple[str, int]], room: int, worker: str, now: datetime
+    ) -> list[Claim]:
+        """Claim jobs with and without limits: by turns one kind has the first half, so that neither waits for the other."""
+        self._limited_first = not self._limited_first
+        first, second = self._claim, partial(self.limits.claim, dialect=self._store.dialect)
+        if self._limited_first:
+            first, second = second, first
+        half = first(conn, wants, (room + 1) // 2, worker, now)
+        taken = Counter(one.queue for one in half)
+        rest = [(queue, free - taken[queue]) for queue, free in wants if free > taken[queue]]
+        return half + second(conn, rest, room - len(half), worker, now)
 
     async def _write_each(self, ends: list[RunEnd]) -> None:
         try:

@@ -16,6 +16,7 @@ from jobtrail.runtime import log_capture
 from jobtrail.runtime.recorder import Flusher
 from jobtrail.runtime.steps import StepKeeper
 from jobtrail.store import jobs, queues
+from jobtrail.store.limits.claims import LimitedClaims
 
 from .executors import WorkerExecutors
 from .idle import Idle
@@ -94,7 +95,8 @@ class Worker:
             store, tasks, settings, self._slots, self._identity,
             flusher=self.flusher, executors=self.executors, steps=steps, middleware=middleware, state=state,
         )  # fmt: skip
-        self.turns = Turns(store, settings, self._slots, self.runs, self._identity)
+        limits = LimitedClaims(lambda: bool(tasks.limits))
+        self.turns = Turns(store, settings, self._slots, self.runs, self._identity, limits)
         if host is not None:
             self.turns.tickets, self.turns.on_written = host.tickets, host.written
         if self.session is not None:
@@ -104,7 +106,7 @@ class Worker:
             store, settings, self.turns, self.runs, self.session, self.executors,
             leaves_process=leaves_process, at_once=lambda: self._at_once, close=self.close,
         )  # fmt: skip
-        self._idle = Idle(store, lambda: self._slots.open, settings.poll_interval)
+        self._idle = Idle(store, lambda: self._slots.open, settings.poll_interval, lambda: limits.next_at)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._at_once = False
@@ -254,7 +256,8 @@ class Worker:
 
     def _something_waits(self, *, due_only: bool) -> bool:
         with self.store.read() as conn:
-            return jobs.something_waits(conn, self._slots.open, self.store.now() if due_only else None)
+            waits = jobs.something_waits(conn, self._slots.open, self.store.now() if due_only else None)
+        return waits or self.turns.limits.due
 
     # -- woken and stopped ---------------------------------------------------------------------------
 

@@ -4043,7 +4043,7 @@ export interface components {
         WaitingReason: {
             /**
              * Code
-             * @description behind, later, retry, unknown-task, paused, no-worker, alone, busy or next; of a job that is handed over not-handed, no-relay, handed or no-host; of a tracked task celery or celery-has.
+             * @description behind, later, retry, unknown-task, paused, limit, no-worker, alone, busy or next; of a job that is handed over not-handed, no-relay, handed or no-host; of a tracked task celery or celery-has.
              */
             code: string;
             /** Words */
@@ -4060,9 +4060,14 @@ export interface components {
             job: string | null;
             /**
              * Helps
-             * @description What helps: run_now, resume_queue or start_worker; null where waiting does.
+             * @description What helps: run_now, resume_queue, start_worker or change_limit; null where waiting does.
              */
             helps: string | null;
+            /**
+             * Limit
+             * @description Name of the limit that it waits for.
+             */
+            limit: string | null;
         };
         /**
          * WithReason

@@ -88,3 +88,4 @@ celery-no-arguments = job { $job } cannot run again, because its arguments could
 rule-without-unit = { $name } has an effect only with a unit: add period, file or unit
 kept-by-function = a function that is called before the removal refused: { $error }
 selection-changed = the selection has changed since it was shown; look at it again
+result-in-limit = the argument '{ $argument }' of { $name } is filled with the result of the job before it, and a limit of the task has it in its key, which is worked out before

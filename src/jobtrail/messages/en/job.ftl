@@ -176,3 +176,15 @@ needed = active job { $job } needs it
 group-open = its group { $group } has not ended
 not-deletable = it is { status-name }; a job can be deleted when it has ended
 body-runs-on = its body still runs; it can be deleted when that has ended
+limit-number = the limit '{ $limit }': { $name } must be a whole number from 1 to { $most }, it is { $value }
+limit-per = the limit '{ $limit }': per must be a positive number of seconds, it is { $value }
+limit-without-number = the limit '{ $limit }' allows any number; give it running=, the number of jobs that may run at once, or rate= and per=
+limit-value = the limit '{ $limit }': the argument '{ $field }' must be a text, a number or a truth value to be part of a key, it is { $value }
+not-a-limit = the task '{ $task }': limits must be a list of Limit(...), it has { $value }
+limit-field = the task '{ $task }': the limit '{ $limit }' names '{ $field }', which is no argument of it. Known: { $known }
+limit-secret = the task '{ $task }': the limit '{ $limit }' names '{ $field }', whose values are hidden, and keys are shown
+limit-twice = the task '{ $task }' has the limit '{ $limit }' twice
+limit-differs = the task '{ $task }' declares the limit '{ $limit }' with other numbers than another task
+too-many-limits = the task '{ $task }' has { $number } limits, at most { $most } are accepted
+limit-name = the name of a limit must be a printable text of 1 to { $most } characters, it is { $value }
+limit-template = the limit '{ $limit }' is not a template: { $problem }. Fields are names, such as {"{"}tenant{"}"}; write a brace twice to mean itself

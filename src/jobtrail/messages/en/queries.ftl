@@ -51,3 +51,5 @@ waiting-handed = handed over to { $executor } at { $at }, not begun
 waiting-no-host = handed over to { $executor } at { $at }, not begun; no living process of { $executor } runs jobs
 no-process-of = no living process of { $executor } runs jobs
 waiting-next = is due; a worker takes it from the queue { $queue } in a moment
+waiting-limit-running = is due; the limit { $limit } lets { $most } with the key { $key } run at once, and { $running } run
+waiting-limit-rate = is due; the limit { $limit } lets { $rate } with the key { $key } start in { $per } s, the next one at { $at }

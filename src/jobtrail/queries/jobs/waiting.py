@@ -16,6 +16,7 @@ from jobtrail.job.model import Status
 from jobtrail.job.task import TRACKED
 from jobtrail.messages import Message, render
 from jobtrail.queries.base import Model
+from jobtrail.store.limits.use import read_all
 from jobtrail.store.tracked.hand_over import RELAY
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from jobtrail.job.limits.allotment import Blocking, LimitUse
     from jobtrail.job.model import JobRow
     from jobtrail.queries.context import QueryContext
     from jobtrail.store.search.search import ListRow
@@ -38,7 +40,7 @@ _TAKEN = (
 _LONE = select(jobs.c.id).where(sql("jobtrail_jobs.suspect AND jobtrail_jobs.status IN ('running', 'cancelling')")).limit(1)
 _HELPS = {
     "paused": "resume_queue", "no-worker": "start_worker", "unknown-task": "start_worker", "later": "run_now", "retry": "run_now",
-    "no-relay": "start_worker",
+    "no-relay": "start_worker", "limit": "change_limit",
 }  # fmt: skip
 _HANDED = {
     "not-handed": "queries.waiting-not-handed", "no-relay": "queries.waiting-no-relay", "handed": "queries.waiting-handed",
@@ -52,13 +54,16 @@ class WaitingReason(Model):
 
     code: str = Field(
         examples=["paused"],
-        description="behind, later, retry, unknown-task, paused, no-worker, alone, busy or next; of a job that is handed over "
+        description="behind, later, retry, unknown-task, paused, limit, no-worker, alone, busy or next; of a job that is handed over "
         "not-handed, no-relay, handed or no-host; of a tracked task celery or celery-has.",
     )
     words: str = Field(examples=["the queue mail was paused by ada"])
     until: datetime | None = Field(description="When it is due, where that is known.")
     job: str | None = Field(description="The job that has to end first.")
-    helps: str | None = Field(description="What helps: run_now, resume_queue or start_worker; null where waiting does.")
+    helps: str | None = Field(
+        description="What helps: run_now, resume_queue, start_worker or change_limit; null where waiting does."
+    )
+    limit: str | None = Field(description="Name of the limit that it waits for.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class WaitingFacts:
         lone: The suspect that runs.
         hosts: Executors of which a living process runs jobs.
         relays: By executor, until when some process has the lease to hand its jobs over.
+        limits: What limits allow, and what is used.
     """
 
     paused: dict[str, tuple[str | None, datetime]]
@@ -88,10 +94,11 @@ class WaitingFacts:
     lone: str | None
     hosts: frozenset[str]
     relays: dict[str, datetime]
+    limits: LimitUse
 
 
 def read_facts(conn: Connection, context: QueryContext) -> WaitingFacts:
-    """Read the facts: four small statements, and one over the jobs that workers hold."""
+    """Read the facts: a few small statements, and one over the jobs that workers hold."""
     facts: WaitingFacts = context.cached("waiting-facts", lambda: _read(conn))
     return facts
 
@@ -112,7 +119,7 @@ def _read(conn: Connection) -> WaitingFacts:
     paused = {row.name: (row.actor, row.at) for row in conn.execute(_PAUSED)}
     hosts = frozenset(worker.executor for worker in living if worker.executor is not None and worker.slots)
     relays = {row.name.removeprefix(RELAY): row.expires_at for row in conn.execute(_RELAYS)}
-    return WaitingFacts(paused, served, conn.execute(_LONE).scalar(), hosts, relays)
+    return WaitingFacts(paused, served, conn.execute(_LONE).scalar(), hosts, relays, read_all(conn))
 
 
 def waiting_code(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> str | None:
@@ -129,7 +136,14 @@ def waiting_code(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> s
         return "retry" if row.attempt else "later"
     if row.queue in facts.paused:
         return "paused"
+    served = row.executor is not None or row.queue in facts.served
+    if served and _blocking(row, facts, now) is not None:
+        return "limit"
     return _of_executor(row, facts, now) if row.executor is not None else _of_worker(row, facts)
+
+
+def _blocking(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> Blocking | None:
+    return None if row.limits is None else facts.limits.blocking(row.limits, now)
 
 
 def _of_executor(row: ListRow | JobRow, facts: WaitingFacts, now: datetime) -> str:
@@ -162,12 +176,14 @@ def waiting_reason(row: JobRow, facts: WaitingFacts, now: datetime) -> WaitingRe
     code = waiting_code(row, facts, now)
     if code is None:
         return None
+    blocking = _blocking(row, facts, now) if code == "limit" else None
     return WaitingReason(
         code=code,
-        words=render(_words(code, row, facts, now)),
-        until=row.run_at,
+        words=render(_words(code, row, facts, now) if blocking is None else _of_limit(blocking)),
+        until=row.run_at if blocking is None else blocking.until,
         job=row.waits_for if code == "behind" else facts.lone if code == "alone" else None,
         helps=_HELPS.get(code),
+        limit=None if blocking is None else blocking.name,
     )
 
 
@@ -199,3 +215,10 @@ def _words(code: str, row: JobRow, facts: WaitingFacts, now: datetime) -> Messag
             return Message("queries.waiting-busy", queue=row.queue, slots=served.slots, oldest=served.oldest or now)
         case _:
             return Message("queries.waiting-next", queue=row.queue)
+
+
+def _of_limit(blocking: Blocking) -> Message:
+    quota, about = blocking.quota, {"limit": blocking.name, "key": blocking.key}
+    if blocking.until is None:
+        return Message("queries.waiting-limit-running", **about, running=blocking.running, most=quota.running or 0)
+    return Message("queries.waiting-limit-rate", **about, rate=quota.rate or 0, per=quota.per, at=blocking.until)

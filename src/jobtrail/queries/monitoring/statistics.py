@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, literal, literal_column, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, HANDED, beats, events, job_totals, jobs, workers
+from jobtrail.database.tables import DUE, HANDED, LIMITED, beats, events, job_totals, jobs, workers
 from jobtrail.database.types import Moment
 from jobtrail.job.model import FINAL, LEAST_URGENT, MOST_URGENT, Status
 from jobtrail.store.queues import executors, waiting_queues
@@ -158,7 +158,7 @@ def _plain(row: Any) -> Any:
 def waiting_in(conn: Connection, queue: str, now: datetime, *, cap: int = CAP) -> QueueBacklog:
     """What waits in one queue."""
     about = {"queue": queue, "now": now, "cap": cap}
-    rows = list(conn.execute(_look_at_queue, about))
+    rows = [*conn.execute(_look_at_queue, about), conn.execute(_look_at_limited, about).one()]
     unclaimed = _first_due(rows, now)
     elsewhere = {name: conn.execute(_look_at_handed, about | {"executor": name}).one() for name in executors(conn, queue)}
     handed = {name: _first_due([row], now) for name, row in elsewhere.items()}
@@ -195,6 +195,7 @@ def _first_of(query: Select[Any]) -> Subquery:
 
 
 _look_at_queue = union_all(*(_of_priority(priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)))
+_look_at_limited = _look_at(select(jobs.c.run_at).where(sql(LIMITED), jobs.c.queue == bindparam("queue")))
 _look_at_handed = _look_at(
     select(jobs.c.run_at).where(
         sql(HANDED), jobs.c.queue == bindparam("queue"), jobs.c.executor == bindparam("executor")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Text, and_, bindparam, cast, false, func, not_, or_, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, HANDED, job_labels, jobs, units
+from jobtrail.database.tables import DUE, HANDED, LIMITED, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.masking import is_secret
 from jobtrail.job.model import FINAL, Outcome, Status, file_name
@@ -139,6 +139,7 @@ def _through_indexes(states: set[str]) -> list[Any] | None:
     if Status.PENDING.value in states:
         conditions += [
             sql(DUE),
+            sql(LIMITED),
             sql(HANDED),
             sql(_BEHIND),
             and_(
@@ -248,6 +249,7 @@ class ListRow:
     executor: str | None
     handed_at: datetime | None
     handed_run: int | None
+    limits: str | None
     file: str | None = None
     error: str | None = None
 

@@ -1,0 +1,270 @@
+"""The claim of jobs that have a limit: exact over all workers, fair between keys, at a cost that blocked jobs do not raise.
+
+Jobs with the same keys wait in lanes, one for each priority; an index goes from lane to lane, so however many jobs of a
+used-up key wait, they are one step. What runs is counted from the jobs themselves: a place is given back by whatever ends,
+hands back or recovers a run, without a write of its own. Two claims cannot both see the last place: on SQLite there is one
+writer, on PostgreSQL a claim holds a lock for each key until its commit and counts after it has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+from sqlalchemy import text as sql
+
+from jobtrail.database.dialects import CLAIMED
+from jobtrail.database.tables import LIMITED, jobs, limit_starts
+from jobtrail.database.types import from_micros, to_micros
+from jobtrail.job.limits.allotment import Lane, allot, next_look, waits_for_more_than_time
+from jobtrail.job.limits.limit import read_keys
+from jobtrail.job.limits.starts import Starts
+from jobtrail.job.model import Claim
+
+from .use import read_use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from jobtrail.database.dialects import Dialect
+    from jobtrail.job.limits.allotment import Key, LimitUse
+
+MOST_LANES = 1000  # that one claim looks at
+LOOK_EVERY = 5.0  # seconds between two looks whether there is a job with a limit, where no task here has one
+CONTENDED = (0.002, 0.01)  # seconds until a key is tried again that another claim holds
+_JOBS = jobs.name
+# One step in the index for each lane: the first job behind the last lane is the first of the next one.
+_LANES = sql(f"""
+WITH RECURSIVE lane(limits, priority, run_at, number) AS (
+    SELECT limits, priority, run_at, 1 FROM (
+        SELECT limits, priority, run_at FROM {_JOBS} WHERE {LIMITED} AND queue = :queue AND limits > :after
+        ORDER BY limits, priority, run_at, id LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT found.limits, found.priority, found.run_at, lane.number + 1 FROM lane JOIN {_JOBS} AS found ON found.id = (
+        SELECT next.id FROM {_JOBS} AS next
+        WHERE {LIMITED.replace("limits", "next.limits")} AND next.queue = :queue
+          AND (next.limits, next.priority) > (lane.limits, lane.priority)
+        ORDER BY next.limits, next.priority, next.run_at, next.id LIMIT 1
+    ) WHERE lane.number < :most
+)
+SELECT limits, priority, run_at FROM lane
+""").columns(jobs.c.limits, jobs.c.priority, jobs.c.run_at)  # noqa: S608 - constants
+_ANY = select(jobs.c.id).where(sql(LIMITED)).limit(1)
+_CHANGES = "status = 'running', run_no = run_no + 1, attempt = attempt + 1, worker = {worker}, started_at = {now}"
+_GIVEN = ", ".join((*CLAIMED, "limits", "priority", "run_at"))
+_CLAIM_SQLITE = (
+    f"UPDATE {_JOBS} SET {_CHANGES.format(worker='?1', now='?2')} WHERE id IN ("  # noqa: S608 - constants
+    f"SELECT id FROM {_JOBS} WHERE {LIMITED} AND queue = ?3 AND limits = ?4 AND priority = ?5 AND run_at <= ?2 "
+    f"ORDER BY run_at, id LIMIT ?6) RETURNING {_GIVEN}"
+)
+_CLAIM_POSTGRESQL = f"""
+WITH due AS MATERIALIZED (
+    SELECT found.id
+    FROM unnest(%(keys)s::text[], %(priorities)s::smallint[], %(shares)s::integer[]) AS lane(keys, priority, share)
+    CROSS JOIN LATERAL (
+        SELECT id FROM {_JOBS} AS job
+        WHERE {LIMITED} AND queue = %(queue)s AND limits = lane.keys AND job.priority = lane.priority AND run_at <= %(now)s
+        ORDER BY run_at, id LIMIT lane.share FOR UPDATE SKIP LOCKED
+    ) AS found
+)
+UPDATE {_JOBS} AS job SET {_CHANGES.format(worker="%(worker)s", now="%(now)s")}
+FROM due WHERE job.id = due.id RETURNING job.{_GIVEN}
+"""  # noqa: S608 - constants
+_TRY_LOCKS = "SELECT pg_try_advisory_xact_lock(number) FROM unnest(%s::bigint[]) WITH ORDINALITY AS lock(number, place) ORDER BY place"
+_STARTS = ("name", "key", "used", "at")
+_STARTS_AGAIN = "ON CONFLICT (name, key) DO UPDATE SET used = excluded.used, at = excluded.at"
+
+
+class LimitedClaims:
+    """The claims of one worker's jobs that have a limit.
+
+    Args:
+        declared: Whether a task that is known here has a limit; else the store is asked now and then.
+    """
+
+    def __init__(self, declared: Callable[[], bool]) -> None:
+        self._declared = declared
+        self._looked_at = float("-inf")
+        self._turn = 0
+        self._served: dict[str, int] = {}
+        self._after: dict[str, str] = {}
+        self._last_keys: set[Key] = set()
+        self._mine: set[str] = set()
+        self.in_use = False
+        self.due = False  # whether, after the last claim, a job is due that no rate holds
+        self.next_at: datetime | None = None  # when a blocked job may start for time alone
+
+    @property
+    def look_due(self) -> bool:
+        """Whether it is not known any more if there are limits at all."""
+        return time.monotonic() - self._looked_at >= LOOK_EVERY
+
+    def look(self, conn: Connection) -> None:
+        """Look whether a limited job waits anywhere, or a task here has a limit."""
+        self._looked_at = time.monotonic()
+        self.in_use = self._declared() or conn.execute(_ANY).first() is not None
+
+    def claim(
+        self, conn: Connection, wants: Sequence[tuple[str, int]], room: int, worker: str, now: datetime, *, dialect: Dialect
+    ) -> list[Claim]:
+        """Hand out up to ``room`` due jobs of these queues whose limits allow it.
+
+        Args:
+            conn: The transaction.
+            wants: Queues, and how many jobs of each.
+            room: How many in all.
+            worker: Id of the worker.
+            now: Time of the database.
+            dialect: The dialect of the database.
+        """
+        self._turn += 1
+        self.next_at, self.due = None, False
+        keys = KeyLocks(conn, dialect)
+        keys.take(self._last_keys)
+        self._last_keys = set()
+        claims: list[Claim] = []
+        for queue, free in wants:
+            if room > 0:
+                found = self._claim_of(queue, min(free, room), keys, worker, now)
+                claims += found
+                room -= len(found)
+        self._mine.update(one.id for one in claims)
+        return claims
+
+    @property
+    def places(self) -> int:
+        """How many places this worker's runs hold."""
+        return len(self._mine)
+
+    def ended(self, job_ids: Iterable[str]) -> None:
+        """These runs have ended, with or without a limit."""
+        self._mine.difference_update(job_ids)
+
+    def admit(self, conn: Connection, dialect: Dialect, text: str, now: datetime) -> bool:
+        """Take the places of one job that is begun by its id; False if a limit blocks it or another claim holds its keys."""
+        keys = KeyLocks(conn, dialect)
+        keys.take(read_keys(text).items())
+        use = read_use(conn, keys.wanted)
+        if not keys.have(use.limiting(text)) or use.blocking(text, now) is not None:
+            return False
+        _start(conn, dialect, use, {text: 1}, now)
+        return True
+
+    def _claim_of(self, queue: str, room: int, keys: KeyLocks, worker: str, now: datetime) -> list[Claim]:
+        conn, dialect = keys.conn, keys.dialect
+        lanes = self._lanes(conn, queue)
+        if not lanes:
+            return []
+        use = read_use(conn, _keys(lanes))
+        shares = allot(lanes, room, use, now, self._served)
+        wanted = {key for lane in shares for key in use.limiting(lane.keys)}
+        if not keys.have(wanted):
+            if not keys.take(wanted):
+                self._look_at(now + timedelta(seconds=random.uniform(*CONTENDED)))  # noqa: S311 - jitter
+            use = read_use(conn, _keys(lanes))
+            ours = [lane for lane in lanes if keys.have(use.limiting(lane.keys))]
+            shares = allot(ours, room, use, now, self._served)
+        self._look_at(next_look(lanes, use, now))
+        self.due = self.due or waits_for_more_than_time(lanes, use, now)
+        rows = _hand_out(conn, dialect, queue, shares, worker, now) if shares else []
+        taken = Counter(row[len(CLAIMED)] for row in rows)
+        _start(conn, dialect, use, taken, now)
+        self._last_keys.update(key for text in taken for key in use.limiting(text))
+        self._serve(taken)
+        return [Claim(*(*row[: len(CLAIMED)], now, row[-1])) for row in rows]
+
+    def _lanes(self, conn: Connection, queue: str) -> list[Lane]:
+        """Lanes of a queue; where there are more than one look takes, the next look goes on behind them."""
+        about = {"queue": queue, "after": self._after.get(queue, ""), "most": MOST_LANES}
+        found = [Lane(*row) for row in conn.execute(_LANES, about)]
+        self._after[queue] = found[-1].keys if len(found) == MOST_LANES else ""
+        return found
+
+    def _look_at(self, moment: datetime | None) -> None:
+        if moment is not None and (self.next_at is None or moment < self.next_at):
+            self.next_at = moment
+
+    def _serve(self, taken: Iterable[str]) -> None:
+        self._served.update(dict.fromkeys(taken, self._turn))
+        if len(self._served) > 10 * MOST_LANES:
+            self._served = {text: turn for text, turn in self._served.items() if turn > self._turn - MOST_LANES}
+
+
+class KeyLocks:
+    """The keys that a claim has for itself until its commit. A claim that does not get one leaves it to the other and comes back."""
+
+    def __init__(self, conn: Connection, dialect: Dialect) -> None:
+        self.conn, self.dialect = conn, dialect
+        self.wanted: set[Key] = set()
+        self._held: set[Key] = set()
+
+    def take(self, keys: Iterable[Key]) -> bool:
+        """Try to lock keys, sorted; False if another claim holds one of them."""
+        missing = sorted(set(keys) - self._held)
+        self.wanted.update(missing)
+        if not missing:
+            return True
+        if self.dialect.name == "postgresql":
+            got = self.conn.exec_driver_sql(_TRY_LOCKS, ([_number(key) for key in missing],)).scalars().all()
+            self._held.update(key for key, locked in zip(missing, got, strict=True) if locked)
+            return all(got)
+        self._held.update(missing)  # the write lock is held, so nobody else claims
+        return True
+
+    def have(self, keys: Iterable[Key]) -> bool:
+        """Whether all of these are locked."""
+        return self._held.issuperset(keys)
+
+
+def _keys(lanes: Iterable[Lane]) -> set[Key]:
+    return {key for lane in lanes for key in read_keys(lane.keys).items()}
+
+
+def _number(key: Key) -> int:
+    """The number of a key's lock."""
+    digest = hashlib.blake2b("\0".join(("jobtrail.limit", *key)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _hand_out(
+    conn: Connection, dialect: Dialect, queue: str, shares: Mapping[Lane, int], worker: str, now: datetime
+) -> list[tuple[Any, ...]]:
+    """Claim each lane's share: rows of `CLAIMED`, keys, priority, due time; most urgent first, then oldest due."""
+    if dialect.name == "postgresql":
+        given = {
+            "keys": [lane.keys for lane in shares], "priorities": [lane.priority for lane in shares],
+            "shares": list(shares.values()), "queue": queue, "worker": worker, "now": now,
+        }  # fmt: skip
+        found = conn.exec_driver_sql(_CLAIM_POSTGRESQL, given).all()
+        rows = [(str(row[0]), *row[1:12], row[12] and str(row[12]), *row[13:]) for row in found]
+    else:
+        at = to_micros(now)
+        found = [
+            row for lane, share in shares.items()
+            for row in conn.exec_driver_sql(_CLAIM_SQLITE, (worker, at, queue, lane.keys, lane.priority, share))
+        ]  # fmt: skip
+        rows = [(*row[:-1], from_micros(row[-1])) for row in found]
+    return sorted(rows, key=lambda row: (row[-2], row[-1], row[0]))
+
+
+def _start(conn: Connection, dialect: Dialect, use: LimitUse, taken: Mapping[str, int], now: datetime) -> None:
+    """Note the starts of keys that have a rate."""
+    started: Counter[Key] = Counter()
+    for text, number in taken.items():
+        for key in use.limiting(text):
+            started[key] += number
+    rows = [
+        (*key, use.starts.get(key, Starts()).with_started(use.quotas[key[0]], number, now).to_json(), now)
+        for key, number in sorted(started.items()) if use.quotas[key[0]].rate is not None
+    ]  # fmt: skip
+    if rows:
+        dialect.insert_many(conn, limit_starts, _STARTS, rows, _STARTS_AGAIN)
