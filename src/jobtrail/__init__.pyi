@@ -15,6 +15,7 @@ from .errors import InvalidFile as InvalidFile
 from .errors import InvalidFilter as InvalidFilter
 from .errors import InvalidOption as InvalidOption
 from .errors import InvalidPeriod as InvalidPeriod
+from .errors import InvalidRecords as InvalidRecords
 from .errors import InvalidSchedule as InvalidSchedule
 from .errors import JobFailed as JobFailed
 from .errors import JobRemoved as JobRemoved

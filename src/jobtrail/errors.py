@@ -8,6 +8,7 @@ JobTrailError
 │   ├── InvalidFilter                 the filter text does not follow the grammar
 │   ├── InvalidOption                 an option of a task, a policy or a job is not valid
 │   ├── InvalidPeriod                 the value is not a span of time
+│   ├── InvalidRecords                records of ended jobs cannot be imported; ``problems`` says which and why
 │   ├── InvalidSchedule               a time rule or an option of a schedule is not valid
 │   ├── TooLarge                      a payload exceeds its limit
 │   └── UnknownTask                   no task of this name is registered
@@ -120,6 +121,19 @@ class InvalidOption(UsageError):
 
 class InvalidPeriod(UsageError):
     """The value is not a span of time."""
+
+
+class InvalidRecords(UsageError):
+    """Records of ended jobs cannot be imported; nothing was stored.
+
+    ``problems`` are the first hundred, each with ``number`` (of the record, or the line of a file), ``field`` and ``why``.
+    """
+
+    def __init__(self, problems: Iterable[tuple[int, str, Message]], *, refused: int, records: int) -> None:
+        self.problems = tuple(problems)
+        number, field, why = self.problems[0]
+        told = {"number": number, "field": field or "-", "why": why}
+        super().__init__(Message("errors.invalid-records", refused=refused, records=records, **told))
 
 
 class InvalidSchedule(UsageError):

@@ -1,15 +1,17 @@
-"""What `JobTrail` offers for what is kept: deletion of jobs and of remembered answers."""
+"""What `JobTrail` offers for what is kept: deletion, import and export of ended jobs; deletion of remembered answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from .commands.history.delete import Deletion
+    from .commands.history.import_ended import Imported
     from .commands.history.removal import Removal
     from .commands.service import Service
     from .commands.task_handle import BoundTask
+    from .queries.facade import Queries
 
 
 _F = TypeVar("_F", bound=Callable[["Removal"], None])
@@ -19,6 +21,11 @@ class History:
     """The part of `JobTrail` that deals with what is kept."""
 
     service: Service
+
+    @property
+    def queries(self) -> Queries:
+        """Everything that people read; see `JobTrail`."""
+        raise NotImplementedError
 
     def delete(
         self,
@@ -80,6 +87,59 @@ class History:
         """
         self.service.before_removal.append(function)
         return function
+
+    def import_ended(
+        self,
+        records: Iterable[Any],
+        *,
+        actor: str = "program",
+        reason: str | None = None,
+        dry_run: bool = False,
+        skip_bad: bool = False,
+    ) -> Imported:
+        """Store ended jobs that come from elsewhere: old tables, another installation.
+
+        A record is a mapping of the shape that `export` yields; ``task``, ``status`` and ``finished_at`` are needed. Each job
+        has an id that begins with its own time, its unit, items, labels and trail, and counts in the charts. A record that
+        comes again is the same job: by its ``id``, else by its ``key`` (an id of the other system), else by its whole content.
+
+        Args:
+            records: The records. An iterable that can be read only once is kept in memory.
+            actor: Who imports, for the trail and the audit.
+            reason: Why, for the audit.
+            dry_run: Store nothing; return what would be stored.
+            skip_bad: Store the records that can be read; else one that cannot be read refuses all.
+
+        Raises:
+            InvalidRecords: If a record cannot be read; ``problems`` names its number, the field and what is wrong.
+
+        Example:
+            ```python
+            jobs.import_ended(
+                {"key": f"loads-{row.id}", "task": "load", "status": "failed" if row.error else "completed",
+                 "source": row.shop, "finished_at": row.ended, "error": row.error}
+                for row in old_table
+            )
+            ```
+        """
+        from .commands.history.import_ended import import_ended
+
+        return import_ended(self.service, records, actor=actor, reason=reason, dry_run=dry_run, skip_bad=skip_bad)
+
+    def export(self, filter: str = "", *, secrets: bool = False) -> Iterator[dict[str, Any]]:  # noqa: A002 - as it is called for a person
+        """Yield the ended jobs that match a filter, newest first, as JSON values of the shape that `import_ended` reads.
+
+        Args:
+            filter: The filter; empty for all.
+            secrets: Give secrets as they are stored, so that the jobs can run again elsewhere; else they are masked.
+
+        Raises:
+            InvalidFilter: If the filter is not valid.
+        """
+        from .queries.history.records import records
+
+        self.service.make_readable()
+        return records(self.queries.context, filter, secrets=secrets)
 
     def forget_answers(self, task: BoundTask | str, source: str | None = None, question: str | None = None) -> int:
         """Delete answers that were remembered by ``ask(remember=True)``.

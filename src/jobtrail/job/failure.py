@@ -100,7 +100,7 @@ def describe(error: BaseException, *, limit: int = ERROR_LIMIT, skip_modules: Se
     except BaseException as trouble:
         name = type(error).__name__
         message = f"<unprintable {name}> (describing it raised {type(trouble).__name__})"
-        return Failure(name, message, "", _fingerprint(name, "", ""), "")
+        return Failure(name, message, "", fingerprint(name, "", ""), "")
 
 
 def forget_frames(error: BaseException) -> None:
@@ -132,7 +132,7 @@ def _describe(error: BaseException, limit: int, skip: tuple[str, ...]) -> Failur
     text = _Report(error, message, frames, skip).text()
     traceback = safe_text(mask_text(text), limit - limit // 4)
     sentence = _stored(said if isinstance(said, Message) else error.args[0] if error.args else None, limit // 4)
-    return Failure(name, message, traceback, _fingerprint(name, message, origin), origin, sentence)
+    return Failure(name, message, traceback, fingerprint(name, message, origin), origin, sentence)
 
 
 def _cleaned(text: str, limit: int = ERROR_LIMIT) -> str:
@@ -324,6 +324,7 @@ def normalise(message: str) -> str:
     return _VARYING.sub(lambda found: f"<{found.lastgroup}>", message[:2_000])
 
 
-def _fingerprint(name: str, message: str, origin: str) -> str:
+def fingerprint(name: str, message: str, origin: str) -> str:
+    """16 hex digits that are equal for errors of one cause."""
     text = "\n".join((name, normalise(message), origin))
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()

@@ -320,6 +320,8 @@ export const en = {
   "event.login_failed": "login failed",
   "event.bulk_started": "bulk action started",
   "event.jobs_deleted": "jobs deleted",
+  "event.jobs_imported": "jobs imported",
+  "event.imported": "imported",
   "event.schedule_added": "schedule added",
   "event.schedule_changed": "declared otherwise",
   "event.schedule_retired": "no more declared",

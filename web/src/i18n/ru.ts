@@ -324,6 +324,8 @@ export const ru: Texts = {
   "event.login_failed": "неудачный вход",
   "event.bulk_started": "массовое действие начато",
   "event.jobs_deleted": "задания удалены",
+  "event.jobs_imported": "задания импортированы",
+  "event.imported": "импортировано",
   "event.schedule_added": "расписание добавлено",
   "event.schedule_changed": "объявлено иначе",
   "event.schedule_retired": "больше не объявлено",

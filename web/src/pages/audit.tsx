@@ -33,6 +33,7 @@ const NAMES = [
   "login_failed",
   "bulk_started",
   "jobs_deleted",
+  "jobs_imported",
 ];
 
 export function Audit() {

@@ -384,3 +384,18 @@ delete-sure = Delete { $count ->
 delete-stays = { $count-grouped } stay: { $reason } (such as { $example })
 delete-more = The filter matches older jobs too; the digest is for the newest 10,000.
 delete-digest = Delete exactly these with --digest { $digest }, or all that match with --yes.
+imported = imported: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }; { $there-grouped } there already, { $refused-grouped } refused
+would-import = would import: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }; { $there-grouped } there already, { $refused-grouped } refused
+record-problem = line { $number }, { $field }: { $why }
+exported = exported: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }
+parquet-needs-file = A Parquet file is written to a path: give --to FILE.
+export-format = The format { $form } is not known; there are jsonl, csv and parquet.

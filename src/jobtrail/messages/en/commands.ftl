@@ -89,3 +89,7 @@ rule-without-unit = { $name } has an effect only with a unit: add period, file o
 kept-by-function = a function that is called before the removal refused: { $error }
 selection-changed = the selection has changed since it was shown; look at it again
 result-in-limit = the argument '{ $argument }' of { $name } is filled with the result of the job before it, and a limit of the task has it in its key, which is worked out before
+record-not-json = is not JSON: { $error }
+record-too-many-cells = has more cells than the first line
+no-such-file = there is no file { $path }
+record-format = the format { $form } is not known; use jsonl or csv

@@ -6,3 +6,4 @@ field = { $path } { $problem }
 both = { $first }; { $second }
 more = and { $count } more
 whole = it { $problem }
+invalid-records = { $refused } of { $records } records cannot be imported, and nothing was stored; the first: { $number }, { $field }: { $why }

@@ -39,6 +39,8 @@ event =
         [login_failed] login failed
         [bulk_started] bulk action started
         [jobs_deleted] jobs deleted
+        [jobs_imported] jobs imported
+        [imported] imported
         [schedule_added] schedule added
         [schedule_changed] declared otherwise
         [schedule_retired] no more declared

@@ -53,3 +53,4 @@ no-process-of = no living process of { $executor } runs jobs
 waiting-next = is due; a worker takes it from the queue { $queue } in a moment
 waiting-limit-running = is due; the limit { $limit } lets { $most } with the key { $key } run at once, and { $running } run
 waiting-limit-rate = is due; the limit { $limit } lets { $rate } with the key { $key } start in { $per } s, the next one at { $at }
+no-parquet = Parquet files need the extra jobtrail[parquet], which is not installed

@@ -437,3 +437,21 @@ delete-sure = Удалить { $count ->
 delete-stays = остаётся { $count-grouped }: { $reason } (например, { $example })
 delete-more = Под фильтр подходят и более старые задания; дайджест относится к 10 000 новейших.
 delete-digest = Удалить именно их: --digest { $digest }; удалить всё подходящее: --yes.
+imported = { $count ->
+         [one] импортировано { $count-grouped } задание
+         [few] импортировано { $count-grouped } задания
+        *[many] импортировано { $count-grouped } заданий
+    }; уже было { $there-grouped }, отклонено { $refused-grouped }
+would-import = { $count ->
+         [one] было бы импортировано { $count-grouped } задание
+         [few] было бы импортировано { $count-grouped } задания
+        *[many] было бы импортировано { $count-grouped } заданий
+    }; уже было { $there-grouped }, отклонено { $refused-grouped }
+record-problem = строка { $number }, { $field }: { $why }
+exported = { $count ->
+         [one] выгружено { $count-grouped } задание
+         [few] выгружено { $count-grouped } задания
+        *[many] выгружено { $count-grouped } заданий
+    }
+parquet-needs-file = Файл Parquet пишется по имени: укажите --to FILE.
+export-format = Формат { $form } неизвестен; есть jsonl, csv и parquet.

@@ -89,3 +89,7 @@ rule-without-unit = { $name } действует только для едини�
 kept-by-function = отказала функция, которая вызывается перед удалением: { $error }
 selection-changed = с тех пор, как это было показано, выбор изменился; посмотрите ещё раз
 result-in-limit = аргумент «{ $argument }» задачи { $name } заполняется результатом предыдущего задания, а он входит в ключ предела, который вычисляется раньше
+record-not-json = не JSON: { $error }
+record-too-many-cells = ячеек больше, чем в первой строке
+no-such-file = файла { $path } нет
+record-format = формат { $form } неизвестен; есть jsonl и csv

@@ -6,3 +6,4 @@ field = { $path } { $problem }
 both = { $first }; { $second }
 more = и ещё { $count }
 whole = { $problem }
+invalid-records = не удаётся прочитать записей: { $refused } из { $records }, ничего не сохранено; первая: { $number }, { $field }: { $why }

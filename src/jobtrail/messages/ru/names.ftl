@@ -86,6 +86,8 @@ event =
         [login_failed] неудачный вход
         [bulk_started] массовое действие начато
         [jobs_deleted] задания удалены
+        [jobs_imported] задания импортированы
+        [imported] импортировано
         [schedule_added] расписание добавлено
         [schedule_changed] объявлено иначе
         [schedule_retired] больше не объявлено

@@ -56,3 +56,4 @@ no-process-of = ни один работающий процесс { $executor } 
 waiting-next = готово к запуску; исполнитель возьмёт его из очереди { $queue } в ближайшее мгновение
 waiting-limit-running = готово к запуску; предел { $limit } допускает { $most } сразу с ключом { $key }, выполняется { $running }
 waiting-limit-rate = готово к запуску; предел { $limit } допускает { $rate } запусков с ключом { $key } за { $per } с, следующий — в { $at }
+no-parquet = для файлов Parquet нужен дополнительный пакет jobtrail[parquet], он не установлен

@@ -1,0 +1,1 @@
+"""Ended jobs as records: what is exported and imported."""

@@ -1,0 +1,1 @@
+"""Ended jobs as they leave: export."""

@@ -1,0 +1,1 @@
+"""Ended jobs that come from elsewhere."""
