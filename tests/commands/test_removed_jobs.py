@@ -92,7 +92,7 @@ def back_to_0005(conn):
     """Undo what later versions of the schema added."""
     for table in ("jobtrail_end_totals", "jobtrail_item_history", "jobtrail_limits", "jobtrail_limit_starts"):
         conn.exec_driver_sql(f"DROP TABLE {table}")
-    for index in ("due", "limited", "limited_held", "to_hand_over", "handed_over", "handed"):
+    for index in ("due", "limited", "limited_held", "limited_to_hand_over", "to_hand_over", "handed_over", "handed"):
         conn.exec_driver_sql(f"DROP INDEX jobtrail_jobs_{index}")
     added = (("jobs", "limits"), ("jobs", "executor"), ("jobs", "handed_at"), ("jobs", "handed_run"), ("workers", "executor"))
     for table, column in added:

@@ -12,7 +12,7 @@ import pytest
 from handing import Box
 from sqlalchemy import select, update
 
-from jobtrail import Retry
+from jobtrail import Limit, Retry
 from jobtrail.commands.queues import set_paused
 from jobtrail.database import leases
 from jobtrail.database.tables import jobs as table
@@ -381,7 +381,7 @@ def test_what_was_taken_back_runs_in_a_worker_and_its_ticket_begins_nothing(benc
     bench.relay.stop()
     assert [leaver.left.run_once(at) for at in (0.0, 15.0)] == [0, 1]
     now = bench.jobs.store.now()
-    claim = bench.jobs.store.write(lambda conn: module.hand_over.claim(conn, job, 1, bench.workers[0], now))
+    claim = bench.jobs.store.write(lambda conn: module.hand_over.claim(conn, bench.jobs.store.dialect, job, 1, bench.workers[0], now))
     assert claim == module.hand_over.Refusal.ELSEWHERE
     drain(leaver.jobs)
     assert leaver.jobs.get(job).status == "completed"
@@ -401,3 +401,28 @@ def test_upkeep_takes_back(bench: Bench, make_jobs: Callable[..., JobTrail]) -> 
     finally:
         worker.stop()
         thread.join(20)
+
+
+def test_so_many_tickets_are_sent_as_places_are_free_and_a_ticket_takes_one_only_where_it_is(bench: Bench) -> None:
+    limits = [Limit("tenant:{tenant}", running=2), Limit("api", rate=3, per=60)]
+    work = bench.jobs.task(name="limited", limits=limits)(lambda tenant: None)
+    jobs = [work.enqueue(tenant=tenant).id for tenant in "aaaab"]
+    others = bench.submit(2)
+    assert bench.relay.run_once() == 5
+    assert set(bench.sent) == {*others, *jobs[:2], jobs[4]}
+    assert bench.relay.run_once() == 0, "the places are promised by tickets that were sent"
+    store = bench.jobs.store
+
+    def begin(job: str) -> object:
+        now, worker = store.now(), bench.workers[0]
+        return store.write(lambda conn: module.hand_over.claim(conn, store.dialect, job, 1, worker, now))
+
+    begun = [*jobs[:2], jobs[4]]
+    assert [isinstance(begin(job), module.hand_over.Refusal) for job in begun] == [False] * 3
+    assert begin(jobs[2]) is module.hand_over.Refusal.LIMIT, "a ticket from elsewhere begins nothing either"
+    done = update(table).where(table.c.id.in_(begun)).values(status="completed")
+    store.write(lambda conn: conn.execute(done))
+    assert bench.relay.run_once() == 0, "three have started in this minute"
+    bench.passes(60)
+    assert bench.relay.run_once() == 2
+    assert set(bench.sent[5:]) == set(jobs[2:4])

@@ -178,7 +178,7 @@ def test_a_suspect_takes_its_place_too(limited: Limited, make: Maker) -> None:
         return store.write(
             lambda conn: jobs.claim_suspect(
                 conn, store.dialect, ["default"], limited.worker, now,
-                lambda keys: limited.claims.admit(conn, store.dialect, keys, now),
+                lambda keys: claims.admit(conn, store.dialect, keys, now),
             )
         )  # fmt: skip
 

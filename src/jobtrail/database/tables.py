@@ -97,12 +97,14 @@ _CLAIMABLE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND exec
 DUE, LIMITED = f"{_CLAIMABLE} AND limits IS NULL", f"{_CLAIMABLE} AND limits IS NOT NULL"
 LIMITED_HELD = "limits IS NOT NULL AND (status IN ('running', 'cancelling') OR body_running)"
 HANDED = "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL"
-TO_HAND_OVER = f"{HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
+_UNSENT = f"{HANDED} AND (handed_run IS NULL OR handed_run <> run_no)"
+TO_HAND_OVER, LIMITED_TO_HAND_OVER = f"{_UNSENT} AND limits IS NULL", f"{_UNSENT} AND limits IS NOT NULL"
 HANDED_OVER = f"{HANDED} AND handed_run = run_no"
 jobs_due = _partial("jobtrail_jobs_due", "queue", "priority", "run_at", "id", where=DUE)
 jobs_limited = _partial("jobtrail_jobs_limited", "queue", "limits", "priority", "run_at", "id", where=LIMITED)
 jobs_limited_held = _partial("jobtrail_jobs_limited_held", "limits", where=LIMITED_HELD)
 jobs_to_hand_over = _partial("jobtrail_jobs_to_hand_over", "executor", "run_at", where=TO_HAND_OVER)
+jobs_limited_to_hand_over = _partial("jobtrail_jobs_limited_to_hand_over", "executor", "limits", "run_at", where=LIMITED_TO_HAND_OVER)
 jobs_handed_over = _partial("jobtrail_jobs_handed_over", "executor", "queue", "handed_at", where=HANDED_OVER)
 jobs_handed = _partial("jobtrail_jobs_handed", "queue", "executor", "run_at", where=HANDED)  # for those who count
 # Jobs that were in a process when it died: handed out one at a time.

@@ -18,7 +18,7 @@ from jobtrail.recovery.end_writer import EndWriter
 from jobtrail.recovery.run_end import write_ends
 from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs
-from jobtrail.store.limits.claims import LimitedClaims
+from jobtrail.store.limits.claims import LimitedClaims, admit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,14 +156,14 @@ class Turns:
         room = self._slots.portion
         if wants and room > 0 and self._suspect_due():
             self._slots.looked()
-            admits = partial(self.limits.admit, conn, dialect, now=now)
+            admits = partial(admit, conn, dialect, now=now)
             claims += jobs.claim_suspect(conn, dialect, [queue for queue, _ in wants], worker, now, admits)
             room -= len(claims)
         if self.limits.look_due:
             self.limits.look(conn)
         claim = self._claim_both if self.limits.in_use else self._claim
         claims += claim(conn, wants, room, worker, now)
-        if self.limits.places < places:
+        if self.limits.places < places or (ends and self.tickets is not None and self.limits.in_use):
             self._store.wake.need()  # others may take them
         unused: Unused = []
         if self.tickets is not None and tickets:

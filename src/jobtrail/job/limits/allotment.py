@@ -44,24 +44,27 @@ class LimitUse:
         quotas: By name of the limit.
         held: By stored keys, how many such jobs run.
         starts: By key, what started lately.
+        promised: By stored keys, how many of those held have not started yet.
     """
 
     quotas: Mapping[str, Quota]
     held: Mapping[str, int]
     starts: Mapping[Key, Starts] = field(default_factory=dict)
+    promised: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def running(self) -> Counter[Key]:
         """By key, how many jobs run."""
-        found: Counter[Key] = Counter()
-        for text, number in self.held.items():
-            for key in read_keys(text).items():
-                found[key] += number
-        return found
+        return _by_key(self.held)
 
     def limiting(self, text: str) -> list[Key]:
         """Return those of a job's keys that a quota stands for."""
         return [key for key in read_keys(text).items() if self._counts(key[0])]
+
+    def with_promised(self, sent: Mapping[str, int]) -> LimitUse:
+        """Return the use with jobs that are about to run, by stored keys, counted as running."""
+        held = {text: self.held.get(text, 0) + sent.get(text, 0) for text in {*self.held, *sent}}
+        return LimitUse(self.quotas, held, self.starts, sent)
 
     def _counts(self, name: str) -> bool:
         quota = self.quotas.get(name)
@@ -73,7 +76,7 @@ class LimitUse:
         if quota.running is not None:
             left.append(max(quota.running - self.running[key], 0))
         if quota.rate is not None:
-            left.append(self.starts.get(key, Starts()).free(quota, now))
+            left.append(max(self.starts.get(key, Starts()).free(quota, now) - _by_key(self.promised)[key], 0))
         return min(left)
 
     def blocking(self, text: str, now: datetime) -> Blocking | None:
@@ -86,6 +89,14 @@ class LimitUse:
             if until is not None:
                 return Blocking(name, key, "rate", quota, running, until)
         return None
+
+
+def _by_key(counts: Mapping[str, int]) -> Counter[Key]:
+    found: Counter[Key] = Counter()
+    for text, number in counts.items():
+        for key in read_keys(text).items():
+            found[key] += number
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from jobtrail.job.limits.limit import read_keys
 from jobtrail.job.limits.starts import Starts
 from jobtrail.job.model import Claim
 
+from . import lanes
 from .use import read_use
 
 if TYPE_CHECKING:
@@ -39,25 +40,9 @@ if TYPE_CHECKING:
 
 MOST_LANES = 1000  # that one claim looks at
 LOOK_EVERY = 5.0  # seconds between two looks whether there is a job with a limit, where no task here has one
+PATIENCE = 25  # tries for the keys of one job
 CONTENDED = (0.002, 0.01)  # seconds until a key is tried again that another claim holds
 _JOBS = jobs.name
-# One step in the index for each lane: the first job behind the last lane is the first of the next one.
-_LANES = sql(f"""
-WITH RECURSIVE lane(limits, priority, run_at, number) AS (
-    SELECT limits, priority, run_at, 1 FROM (
-        SELECT limits, priority, run_at FROM {_JOBS} WHERE {LIMITED} AND queue = :queue AND limits > :after
-        ORDER BY limits, priority, run_at, id LIMIT 1
-    ) AS first
-    UNION ALL
-    SELECT found.limits, found.priority, found.run_at, lane.number + 1 FROM lane JOIN {_JOBS} AS found ON found.id = (
-        SELECT next.id FROM {_JOBS} AS next
-        WHERE {LIMITED.replace("limits", "next.limits")} AND next.queue = :queue
-          AND (next.limits, next.priority) > (lane.limits, lane.priority)
-        ORDER BY next.limits, next.priority, next.run_at, next.id LIMIT 1
-    ) WHERE lane.number < :most
-)
-SELECT limits, priority, run_at FROM lane
-""").columns(jobs.c.limits, jobs.c.priority, jobs.c.run_at)  # noqa: S608 - constants
 _ANY = select(jobs.c.id).where(sql(LIMITED)).limit(1)
 _CHANGES = "status = 'running', run_no = run_no + 1, attempt = attempt + 1, worker = {worker}, started_at = {now}"
 _GIVEN = ", ".join((*CLAIMED, "limits", "priority", "run_at"))
@@ -149,32 +134,22 @@ class LimitedClaims:
         """These runs have ended, with or without a limit."""
         self._mine.difference_update(job_ids)
 
-    def admit(self, conn: Connection, dialect: Dialect, text: str, now: datetime) -> bool:
-        """Take the places of one job that is begun by its id; False if a limit blocks it or another claim holds its keys."""
-        keys = KeyLocks(conn, dialect)
-        keys.take(read_keys(text).items())
-        use = read_use(conn, keys.wanted)
-        if not keys.have(use.limiting(text)) or use.blocking(text, now) is not None:
-            return False
-        _start(conn, dialect, use, {text: 1}, now)
-        return True
-
     def _claim_of(self, queue: str, room: int, keys: KeyLocks, worker: str, now: datetime) -> list[Claim]:
         conn, dialect = keys.conn, keys.dialect
-        lanes = self._lanes(conn, queue)
-        if not lanes:
+        waiting = self._lanes(conn, queue)
+        if not waiting:
             return []
-        use = read_use(conn, _keys(lanes))
-        shares = allot(lanes, room, use, now, self._served)
+        use = read_use(conn, _keys(waiting))
+        shares = allot(waiting, room, use, now, self._served)
         wanted = {key for lane in shares for key in use.limiting(lane.keys)}
         if not keys.have(wanted):
             if not keys.take(wanted):
                 self._look_at(now + timedelta(seconds=random.uniform(*CONTENDED)))  # noqa: S311 - jitter
-            use = read_use(conn, _keys(lanes))
-            ours = [lane for lane in lanes if keys.have(use.limiting(lane.keys))]
+            use = read_use(conn, _keys(waiting))
+            ours = [lane for lane in waiting if keys.have(use.limiting(lane.keys))]
             shares = allot(ours, room, use, now, self._served)
-        self._look_at(next_look(lanes, use, now))
-        self.due = self.due or waits_for_more_than_time(lanes, use, now)
+        self._look_at(next_look(waiting, use, now))
+        self.due = self.due or waits_for_more_than_time(waiting, use, now)
         rows = _hand_out(conn, dialect, queue, shares, worker, now) if shares else []
         taken = Counter(row[len(CLAIMED)] for row in rows)
         _start(conn, dialect, use, taken, now)
@@ -184,8 +159,7 @@ class LimitedClaims:
 
     def _lanes(self, conn: Connection, queue: str) -> list[Lane]:
         """Lanes of a queue; where there are more than one look takes, the next look goes on behind them."""
-        about = {"queue": queue, "after": self._after.get(queue, ""), "most": MOST_LANES}
-        found = [Lane(*row) for row in conn.execute(_LANES, about)]
+        found = lanes.of_queue(conn, queue, MOST_LANES, after=self._after.get(queue, ""))
         self._after[queue] = found[-1].keys if len(found) == MOST_LANES else ""
         return found
 
@@ -197,6 +171,21 @@ class LimitedClaims:
         self._served.update(dict.fromkeys(taken, self._turn))
         if len(self._served) > 10 * MOST_LANES:
             self._served = {text: turn for text, turn in self._served.items() if turn > self._turn - MOST_LANES}
+
+
+def admit(conn: Connection, dialect: Dialect, text: str, now: datetime) -> bool:
+    """Take the places of one job that is begun by its id; False if a limit blocks it or another claim keeps its keys."""
+    keys = KeyLocks(conn, dialect)
+    wanted = read_keys(text).items()
+    for _ in range(PATIENCE):
+        if keys.take(wanted):
+            break
+        time.sleep(CONTENDED[0])
+    use = read_use(conn, keys.wanted)
+    if not keys.have(use.limiting(text)) or use.blocking(text, now) is not None:
+        return False
+    _start(conn, dialect, use, {text: 1}, now)
+    return True
 
 
 class KeyLocks:
@@ -225,8 +214,8 @@ class KeyLocks:
         return self._held.issuperset(keys)
 
 
-def _keys(lanes: Iterable[Lane]) -> set[Key]:
-    return {key for lane in lanes for key in read_keys(lane.keys).items()}
+def _keys(waiting: Iterable[Lane]) -> set[Key]:
+    return {key for lane in waiting for key in read_keys(lane.keys).items()}
 
 
 def _number(key: Key) -> int:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select, text, update
 
 from jobtrail.database.dialects import CLAIMED
-from jobtrail.database.tables import HANDED_OVER, TO_HAND_OVER, jobs
+from jobtrail.database.tables import HANDED_OVER, LIMITED_TO_HAND_OVER, TO_HAND_OVER, jobs
 from jobtrail.job.model import Claim, Status
 from jobtrail.store import events
+from jobtrail.store.limits import lanes
+from jobtrail.store.limits.claims import admit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 RELAY = "relay:"  # before the name of an executor: the lease of the process that hands its jobs over
 EARLY = timedelta(seconds=1)  # two processes know the database's clock so exactly
+_PENDING = (TO_HAND_OVER, LIMITED_TO_HAND_OVER, HANDED_OVER)
 _HELD = (Status.RUNNING.value, Status.CANCELLING.value)
 
 
@@ -53,6 +56,7 @@ class Refusal(StrEnum):
 
     TAKEN = "taken"  # its run has begun, or a later one has
     ENDED = "ended"
+    LIMIT = "limit"  # a limit blocks it
     EARLY = "early"  # the job waits for its time or for another job, or its queue is paused
     GONE = "gone"
     ELSEWHERE = "elsewhere"  # it is not handed over any more
@@ -66,11 +70,16 @@ _SEND = tuple(jobs.c[name] for name in ("id", "run_no", "queue", "priority", "ta
 def to_send(
     conn: Connection, executor: str, now: datetime, *, limit: int, paused: Collection[str] = ()
 ) -> list[ToSend]:
-    """Return due jobs that are not handed over, the one that is due longest first."""
+    """Return due jobs that are not handed over, the one that is due longest first; then those whose limits allow it."""
     where: list[Any] = [text(TO_HAND_OVER), jobs.c.executor == executor, jobs.c.run_at <= now]
     if paused:
         where.append(jobs.c.queue.not_in(sorted(paused)))
-    return _read(conn.execute(select(*_SEND).where(*where).order_by(jobs.c.run_at).limit(limit)))
+    found = _read(conn.execute(select(*_SEND).where(*where).order_by(jobs.c.run_at).limit(limit)))
+    where[0] = text(LIMITED_TO_HAND_OVER)
+    for keys, number in lanes.to_send(conn, executor, now, limit=limit - len(found)).items():
+        mine = select(*_SEND).where(*where, jobs.c.limits == keys).order_by(jobs.c.run_at).limit(number)
+        found += _read(conn.execute(mine))
+    return found
 
 
 def next_due(conn: Connection, executor: str) -> datetime | None:
@@ -112,7 +121,7 @@ def take_back(
         tasks: Names of the tasks.
         executor: Name of the executor.
         queues: Names of the queues; None for all.
-        limit: How many jobs of each kind, sent and not sent, one call takes.
+        limit: How many jobs of each kind, sent and not sent, with limits and without, one call takes.
 
     Returns:
         The jobs.
@@ -120,7 +129,7 @@ def take_back(
     theirs = _theirs(tasks, executor, queues)
     found = [
         str(row.id)
-        for state in (TO_HAND_OVER, HANDED_OVER)
+        for state in _PENDING
         for row in conn.execute(select(jobs.c.id).where(text(state), *theirs).limit(limit))
     ]
     pending = (jobs.c.id.in_(found), jobs.c.status == Status.PENDING.value)
@@ -133,8 +142,7 @@ def has_others(
 ) -> bool:
     """Return whether `take_back` would find a job; a look that writes nothing."""
     theirs = _theirs(tasks, executor, queues)
-    states = (TO_HAND_OVER, HANDED_OVER)
-    return any(conn.execute(select(jobs.c.id).where(text(one), *theirs).limit(1)).first() for one in states)
+    return any(conn.execute(select(jobs.c.id).where(text(one), *theirs).limit(1)).first() for one in _PENDING)
 
 
 def _theirs(tasks: Sequence[str], executor: str, queues: Sequence[str] | None) -> list[Any]:
@@ -145,7 +153,7 @@ def _theirs(tasks: Sequence[str], executor: str, queues: Sequence[str] | None) -
 def executors_of_pending(conn: Connection) -> list[str]:
     """Return the executors that pending jobs wait for: one step in an index for each, however many jobs wait."""
     found: set[str] = set()
-    for state in (TO_HAND_OVER, HANDED_OVER):
+    for state in _PENDING:
         name: str | None = ""
         while name is not None:
             after = (text(state), jobs.c.executor > name)
@@ -155,24 +163,33 @@ def executors_of_pending(conn: Connection) -> list[str]:
 
 
 def claim(
-    conn: Connection, job_id: str, token: int, worker: str, now: datetime, *, paused: Collection[str] = ()
+    conn: Connection, dialect: Dialect, job_id: str, token: int, worker: str, now: datetime, *, paused: Collection[str] = ()
 ) -> Claim | Refusal:
     """Begin the run that a ticket names, or say why not. A claim of this worker whose answer was lost is given again."""
-    mine = [jobs.c.id == job_id, jobs.c.status == Status.PENDING.value, jobs.c.run_no == token - 1]
+    mine: list[Any] = [jobs.c.id == job_id, jobs.c.status == Status.PENDING.value, jobs.c.run_no == token - 1]
     if paused:
         mine.append(jobs.c.queue.not_in(sorted(paused)))
-    begin = (
-        update(jobs)
-        .where(*mine, jobs.c.run_at <= now + EARLY, jobs.c.executor.is_not(None))
-        .values(status=Status.RUNNING.value, run_no=token, attempt=jobs.c.attempt + 1, worker=worker, started_at=now)
-    )
-    row = conn.execute(begin.returning(*(jobs.c[name] for name in CLAIMED))).first()
-    if row is not None:
-        return Claim(*(*row, now))
+    mine += [jobs.c.run_at <= now + EARLY, jobs.c.executor.is_not(None)]
+    begun = _begin(conn, [*mine, jobs.c.limits.is_(None)], token, worker, now)
+    if begun is not None:
+        return begun
     found = conn.execute(select(jobs).where(jobs.c.id == job_id)).first()
+    if found is not None and found.limits is not None and conn.execute(select(jobs.c.id).where(*mine)).first():
+        begun = _begin(conn, mine, token, worker, now) if admit(conn, dialect, found.limits, now) else None
+        return begun or Refusal.LIMIT
     if found is not None and found.status in _HELD and found.run_no == token and found.worker == worker:
         return Claim(*(*(getattr(found, name) for name in CLAIMED), found.started_at))
     return _refusal(found, token)
+
+
+def _begin(conn: Connection, where: Sequence[Any], token: int, worker: str, now: datetime) -> Claim | None:
+    begin = (
+        update(jobs)
+        .where(*where)
+        .values(status=Status.RUNNING.value, run_no=token, attempt=jobs.c.attempt + 1, worker=worker, started_at=now)
+    )
+    row = conn.execute(begin.returning(*(jobs.c[name] for name in CLAIMED))).first()
+    return None if row is None else Claim(*(*row, now))
 
 
 def _refusal(row: Any, token: int) -> Refusal:

@@ -130,8 +130,8 @@ class Tickets:
         dialect = self._store.dialect
         found: Claim | Refusal = Refusal.TAKEN
         if not ticket.again:
-            found = hand_over.claim(conn, ticket.job_id, ticket.token, worker, now, paused=self._paused())
-        if found is Refusal.EARLY:
+            found = hand_over.claim(conn, dialect, ticket.job_id, ticket.token, worker, now, paused=self._paused())
+        if found in {Refusal.EARLY, Refusal.LIMIT}:
             hand_over.send_again(conn, ticket.job_id, ticket.token)
             self._store.wake.need()
         elif found is Refusal.TAKEN:

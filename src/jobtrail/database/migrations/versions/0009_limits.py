@@ -13,19 +13,25 @@ depends_on = None
 
 MOMENT = BigInteger().with_variant(TIMESTAMP(timezone=True), "postgresql")
 _CLAIMABLE = "status = 'pending' AND run_at IS NOT NULL AND NOT suspect AND executor IS NULL"
+_UNSENT = (
+    "status = 'pending' AND run_at IS NOT NULL AND executor IS NOT NULL AND (handed_run IS NULL OR handed_run <> run_no)"
+)
 _INDEXES = {
     "jobtrail_jobs_due": (["queue", "priority", "run_at", "id"], f"{_CLAIMABLE} AND limits IS NULL"),
     "jobtrail_jobs_limited": (["queue", "limits", "priority", "run_at", "id"], f"{_CLAIMABLE} AND limits IS NOT NULL"),
     "jobtrail_jobs_limited_held": (
         ["limits"], "limits IS NOT NULL AND (status IN ('running', 'cancelling') OR body_running)",
     ),
+    "jobtrail_jobs_to_hand_over": (["executor", "run_at"], f"{_UNSENT} AND limits IS NULL"),
+    "jobtrail_jobs_limited_to_hand_over": (["executor", "limits", "run_at"], f"{_UNSENT} AND limits IS NOT NULL"),
 }  # fmt: skip
 
 
 def upgrade() -> None:
-    """Add the column, its indexes and the tables; the index of due jobs leaves out those with a limit."""
+    """Add the column, its indexes and the tables; the indexes of due jobs leave out those with a limit."""
     op.add_column("jobtrail_jobs", Column("limits", Text))
-    op.drop_index("jobtrail_jobs_due", table_name="jobtrail_jobs")
+    for name in ("jobtrail_jobs_due", "jobtrail_jobs_to_hand_over"):
+        op.drop_index(name, table_name="jobtrail_jobs")
     for name, (columns, where) in _INDEXES.items():
         op.create_index(name, "jobtrail_jobs", columns, postgresql_where=text(where), sqlite_where=text(where))
     op.create_table(
