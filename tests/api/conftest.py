@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from api_app import HERE, OURS, add_tasks
+from kept_routes import kept_routes
 from starlette.testclient import TestClient
 from trails import *  # noqa: F403 - fixtures
 from trails import _migrated_file, _shared_database  # noqa: F401
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from jobtrail import JobTrail
+
+
+
+@pytest.fixture(autouse=True)
+def _kept_routes() -> Iterator[None]:
+    with kept_routes():
+        yield
+
 
 @pytest.fixture
 def app_jobs(make_jobs: Callable[..., JobTrail], tmp_path: Path) -> JobTrail:

@@ -39,8 +39,6 @@ def make(context: ApiContext) -> APIRouter:
 
 
 def _items(router: APIRouter, context: ApiContext) -> None:
-    queries = context.queries
-
     @router.get(
         "/jobs/{job_id}/items", operation_id="listItems", summary="Its items, a page of them", responses=also(404)
     )
@@ -53,7 +51,7 @@ def _items(router: APIRouter, context: ApiContext) -> None:
         generation: AllOfGeneration = False,
     ) -> ItemPage:
         part = {"outcome": outcome, "after": after, "limit": limit}
-        return await context.call(queries.items, job_id, generation=generation, **part)
+        return await context.call(context.queries.items, job_id, generation=generation, **part)
 
     @router.get(
         "/jobs/{job_id}/items/history", operation_id="itemHistory", responses=also(404),
@@ -65,7 +63,7 @@ def _items(router: APIRouter, context: ApiContext) -> None:
         key: Annotated[str, Query(max_length=2000, description="The item's key.", examples=["2013-02-08 03:00"])],
         loop: Annotated[str, Query(max_length=500, description="The name of its loop.")] = LOOP,
     ) -> ItemHistory:
-        return await context.call(queries.item_history, job_id, key, loop=loop)
+        return await context.call(context.queries.item_history, job_id, key, loop=loop)
 
     @router.get(
         "/jobs/{job_id}/items.csv",
@@ -76,8 +74,8 @@ def _items(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("viewer")
     async def items_csv(job_id: str, outcome: Outcome | None = None, generation: AllOfGeneration = False) -> Response:
-        found = await context.call(queries.job_id, job_id)
-        pieces = _pieces(context, queries.items_csv(found, outcome, generation=generation))
+        found = await context.call(context.queries.job_id, job_id)
+        pieces = _pieces(context, context.queries.items_csv(found, outcome, generation=generation))
         return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=_as_file(found, "items.csv"))
 
 
@@ -94,8 +92,6 @@ def _as_file(job_id: str, name: str) -> dict[str, str]:
 
 
 def _log(router: APIRouter, context: ApiContext) -> None:
-    queries = context.queries
-
     @router.get("/jobs/{job_id}/log", operation_id="readLog", summary="Its log, a part of it", responses=also(404))
     @needs("viewer")
     async def read_log(
@@ -107,7 +103,7 @@ def _log(router: APIRouter, context: ApiContext) -> None:
         search: Annotated[str | None, Query(max_length=500, description="A text in the record, in any case.")] = None,
     ) -> Log:
         part = {"after": after, "before": before, "limit": limit}
-        return await context.call(queries.log, job_id, level=level, search=search, **part)
+        return await context.call(context.queries.log, job_id, level=level, search=search, **part)
 
     @router.get(
         "/jobs/{job_id}/log.txt",
@@ -118,8 +114,8 @@ def _log(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("viewer")
     async def log_text(job_id: str) -> Response:
-        found = await context.call(queries.job_id, job_id)
-        text = await context.call(queries.log_text, found)
+        found = await context.call(context.queries.job_id, job_id)
+        text = await context.call(context.queries.log_text, found)
         return Response(text, media_type="text/plain; charset=utf-8", headers=_as_file(found, "log.txt"))
 
 
@@ -127,8 +123,6 @@ def _log(router: APIRouter, context: ApiContext) -> None:
 
 
 def _trail(router: APIRouter, context: ApiContext) -> None:
-    queries = context.queries
-
     @router.get("/jobs/{job_id}/events", operation_id="listEvents", summary="Its trail", responses=also(404))
     @needs("viewer")
     async def list_events(
@@ -136,7 +130,7 @@ def _trail(router: APIRouter, context: ApiContext) -> None:
         after: Annotated[int, Query(ge=0, le=(1 << 63) - 1, description="Lines behind this id only.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> EventPage:
-        return await context.call(queries.events, job_id, after=after, limit=limit)
+        return await context.call(context.queries.events, job_id, after=after, limit=limit)
 
     @router.get(
         "/jobs/{job_id}/lineage", operation_id="getLineage", summary="What it came from, and what came of it",
@@ -144,4 +138,4 @@ def _trail(router: APIRouter, context: ApiContext) -> None:
     )  # fmt: skip
     @needs("viewer")
     async def get_lineage(job_id: str) -> Lineage:
-        return await context.call(queries.lineage, job_id)
+        return await context.call(context.queries.lineage, job_id)

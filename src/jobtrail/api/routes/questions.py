@@ -31,12 +31,11 @@ class GivenAnswer(WithReason):
 def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("questions")
-    queries = context.queries
 
     @router.get("/questions", operation_id="listQuestions", summary="Open questions, the nearest deadline first")
     @needs("viewer")
     async def inbox(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> questions.QuestionList:
-        return await context.call(queries.questions, limit=limit)
+        return await context.call(context.queries.questions, limit=limit)
 
     @router.get(
         "/questions/remembered",
@@ -45,14 +44,14 @@ def make(context: ApiContext) -> APIRouter:
     )
     @needs("viewer")
     async def remembered(limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> questions.RememberedAnswers:
-        return await context.call(queries.remembered_answers, limit=limit)
+        return await context.call(context.queries.remembered_answers, limit=limit)
 
     @router.get(
         "/questions/{question}", operation_id="showQuestion", summary="One question with its form", responses=also(404)
     )
     @needs("viewer")
     async def one(question: str) -> questions.QuestionDetail:
-        return await context.call(queries.question, question_id(question))
+        return await context.call(context.queries.question, question_id(question))
 
     @router.post(
         "/questions/{question}/answer",

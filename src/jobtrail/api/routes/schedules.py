@@ -123,8 +123,6 @@ def _looking(router: APIRouter, context: ApiContext) -> None:
 
 
 def _steering(router: APIRouter, context: ApiContext) -> None:
-    steering = context.jobs.schedules
-
     @router.post(
         "/schedules/{name:path}/pause",
         operation_id="pauseSchedule",
@@ -133,7 +131,7 @@ def _steering(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("operator")
     async def pause(name: Name, said: PauseRequest, who: Who) -> schedules.ScheduleDetail:
-        await context.call(steering.pause, name, until=said.until, reason=said.reason, actor=who.actor)
+        await context.call(context.jobs.schedules.pause, name, until=said.until, reason=said.reason, actor=who.actor)
         return await context.call(context.queries.schedule, name)
 
     @router.post(
@@ -144,7 +142,7 @@ def _steering(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("operator")
     async def resume(name: Name, said: WithReason, who: Who) -> schedules.ScheduleDetail:
-        await context.call(steering.resume, name, reason=said.reason, actor=who.actor)
+        await context.call(context.jobs.schedules.resume, name, reason=said.reason, actor=who.actor)
         return await context.call(context.queries.schedule, name)
 
     @router.post(
@@ -156,13 +154,11 @@ def _steering(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("operator")
     async def run_now(name: Name, said: WithReason, who: Who) -> StartedJob:
-        job = await context.call(steering.run_now, name, reason=said.reason, actor=who.actor)
+        job = await context.call(context.jobs.schedules.run_now, name, reason=said.reason, actor=who.actor)
         return StartedJob(job=job.id, created=True)
 
 
 def _changing(router: APIRouter, context: ApiContext) -> None:
-    steering = context.jobs.schedules
-
     @router.post(
         "/schedules", operation_id="addSchedule", summary="Add a schedule", status_code=201, responses=also(409)
     )
@@ -174,7 +170,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
         path = left_masked(said.get("args"), path="$.args")
         if path is not None:
             raise InvalidArguments(Message("api.masked-field", path=path), path)
-        await context.call(steering.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
+        await context.call(context.jobs.schedules.add, new.name, new.task, actor=who.actor, reason=new.reason, **said)
         return await context.call(context.queries.schedule, new.name)
 
     @router.patch(
@@ -194,7 +190,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("admin")
     async def take_code(name: Name, said: WithReason, who: Who) -> schedules.ScheduleDetail:
-        await context.call(steering.take_code, name, reason=said.reason, actor=who.actor)
+        await context.call(context.jobs.schedules.take_code, name, reason=said.reason, actor=who.actor)
         return await context.call(context.queries.schedule, name)
 
     @router.delete(
@@ -206,7 +202,7 @@ def _changing(router: APIRouter, context: ApiContext) -> None:
     )
     @needs("admin")
     async def remove(name: Name, who: Who, reason: Annotated[str | None, Query(max_length=500)] = None) -> None:
-        await context.call(steering.remove, name, reason=reason, actor=who.actor)
+        await context.call(context.jobs.schedules.remove, name, reason=reason, actor=who.actor)
 
 
 def _edit(context: ApiContext, name: str, changes: ScheduleEdit, actor: str) -> None:

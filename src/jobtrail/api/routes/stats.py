@@ -18,12 +18,11 @@ LONGEST = 24 * 366  # hours
 def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("stats")
-    queries = context.queries
 
     @router.get("/stats", operation_id="showStats", summary="The state now: jobs by status, queues, workers")
     @needs("viewer")
     async def now() -> overview.Statistics:
-        return await context.cached("statistics", queries.statistics)
+        return await context.cached("statistics", context.queries.statistics)
 
     @router.get(
         "/stats/series", operation_id="showSeries", summary="What ended over time, and how long it waited and ran"
@@ -36,11 +35,11 @@ def make(context: ApiContext) -> APIRouter:
         source: Annotated[str | None, Query(max_length=1000, description="Of one source.")] = None,
     ) -> charts.ChartSeries:
         key = ("series", hours, task, queue, source)
-        return await context.cached(key, lambda: queries.series(hours, task, queue=queue, source=source))
+        return await context.cached(key, lambda: context.queries.series(hours, task, queue=queue, source=source))
 
     @router.get("/stats/needs", operation_id="listNeeds", summary="What needs a person now, the nearest deadline first")
     @needs("viewer")
     async def what_needs() -> attention.AttentionList:
-        return await context.cached("attention", queries.attention)
+        return await context.cached("attention", context.queries.attention)
 
     return router

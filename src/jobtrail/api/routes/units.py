@@ -68,8 +68,6 @@ def make(context: ApiContext) -> APIRouter:
 
 
 def _reading(router: APIRouter, context: ApiContext) -> None:
-    queries = context.queries
-
     @router.get("/units", operation_id="showCoverage", summary="Sources by periods of a task", responses=also(404))
     @needs("viewer")
     async def coverage(
@@ -87,22 +85,22 @@ def _reading(router: APIRouter, context: ApiContext) -> None:
         ] = False,
     ) -> units.CoverageGrid:
         asked = {"zoom": zoom, "first": first, "last": last, "source": source, "skip": skip, "limit": limit}
-        return await context.call(queries.coverage, task, **asked, entire=entire)
+        return await context.call(context.queries.coverage, task, **asked, entire=entire)
 
     @router.get("/units/tasks", operation_id="listUnitTasks", summary="The tasks that have units")
     @needs("viewer")
     async def of_which() -> units.UnitTasks:
-        return await context.call(queries.unit_tasks)
+        return await context.call(context.queries.unit_tasks)
 
     @router.get("/units/files", operation_id="listFiles", summary="Units that are files, by what changed last")
     @needs("viewer")
     async def files(task: Annotated[str, Query(max_length=200, examples=["import_file"])]) -> units.FileUnits:
-        return await context.call(queries.files, task)
+        return await context.call(context.queries.files, task)
 
     @router.get("/units/{unit}", operation_id="showUnit", summary="One unit and its jobs", responses=also(404))
     @needs("viewer")
     async def one(unit: str) -> units.UnitDetail:
-        return await context.call(queries.unit, unit)
+        return await context.call(context.queries.unit, unit)
 
 
 def _filling(router: APIRouter, context: ApiContext) -> None:
