@@ -1,9 +1,10 @@
-"""The command in this process (fast) and as a process of its own, over an empty database with the application `shop`."""
+"""The command in this process (fast) and as a process of its own, over a database without rows with the application `shop`."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers import amqp_base, amqp_url, broker, redis_base, redis_url  # noqa: F401 - fixtures
+from trails import _migrated_file  # noqa: F401 - fixture
 
 from jobtrail.cli import main
 
@@ -37,9 +39,16 @@ class Answer:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """The address of a database that does not exist yet."""
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database with all tables and no rows."""
+    shutil.copy(request.getfixturevalue("_migrated_file"), tmp_path / "shop.db")
     return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+@pytest.fixture
+def no_database(url: str, tmp_path: Path) -> None:
+    """The database does not exist yet."""
+    (tmp_path / "shop.db").unlink()
 
 
 @pytest.fixture

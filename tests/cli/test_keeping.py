@@ -28,12 +28,19 @@ if TYPE_CHECKING:
     Start = Callable[..., subprocess.Popen[str]]
 
 
+@pytest.mark.usefixtures("no_database")
 def test_migrate(jt: Command, url: str) -> None:
     assert "CREATE TABLE" in jt("migrate", "--sql").out
     assert jt("migrate", "--sql", "--json").json["sql"]
     assert jt("migrate", "--json").json["migrated"] is True
     assert jt("migrate", "--json").json["migrated"] is False
     assert "there was nothing to do" in jt("migrate", "--database", url).out
+
+
+@pytest.mark.usefixtures("no_database")
+def test_the_first_submission_makes_the_tables(jt: Command, submitted: Make) -> None:
+    job = submitted("add", "-a", "a=1")
+    assert [one["id"] for one in jt("list", "--json").json["jobs"]] == [job]
 
 
 def test_prune(jt: Command, submitted: Make, ran: Make) -> None:
@@ -181,6 +188,7 @@ def test_applications_that_are_none(jt: Command, tmp_path: Path, named: str, tol
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.usefixtures("no_database")
 def test_an_application_on_another_database(jt: Command, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/other.db"
     assert jt("submit", "add", "-a", "a=1", "--database", other).code == 0

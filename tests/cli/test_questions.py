@@ -55,7 +55,6 @@ def answer_of(jt: Command, job_id: str) -> object:
 
 
 def test_open_questions_by_deadline(jt: Command, submitted: Make, ran: Make) -> None:
-    jt("migrate")
     assert jt("questions").out == "no question waits for an answer\n"
     later, never = submitted("pick", "--source", "a", "--period", "2013-02"), submitted("columns", "--source", "b")
     soon = ran("choose")
@@ -297,7 +296,6 @@ def test_a_wait_says_that_the_job_asks(
     jt: Command, submitted: Make, process: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del submitted
-    jt("migrate")
     worker = process("--app", "asking_shop:jobs", "worker")
     waiting = process("--app", "asking_shop:jobs", "submit", "pick", "--wait")
     try:

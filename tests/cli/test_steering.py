@@ -147,7 +147,6 @@ def test_a_corrected_file(jt: Command, ran: Make, tmp_path: Path) -> None:
 
 
 def test_wait_has_the_result_and_the_exit_code(jt: Command, process: Start) -> None:
-    jt("migrate")
     worker = process("worker")
     try:
         good = jt("submit", "add", "-a", "a=1", "--wait", "--json")
