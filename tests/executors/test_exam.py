@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -16,6 +14,7 @@ from pathlib import Path
 import exam_app
 import process_tasks
 import pytest
+import warm
 from brokers import redis_database
 from trails import event, names, until
 
@@ -36,7 +35,7 @@ def worker_of(jobs):
     thread = threading.Thread(target=lambda: asyncio.run(worker.run()))
     thread.start()
     try:
-        yield
+        yield worker
     finally:
         worker.stop()
         thread.join(30)
@@ -50,9 +49,10 @@ def celery_worker(url, folder, broker):
         **os.environ, "EXAM_URL": url, "EXAM_EXECUTOR": "celery", "EXAM_BROKER": broker,
         "PYTHONPATH": f"{SOURCES}{os.pathsep}{APPS}",
     }  # fmt: skip
-    command = [sys.executable, "-m", "celery", "-A", "exam_app:celery_app", "worker", "-c", "3", "-l", "INFO", "--without-mingle"]
-    with (folder / "celery.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    process = warm.start(
+        "-m", "celery", "-A", "exam_app:celery_app", "worker", "-c", "3", "-l", "INFO", "--without-mingle",
+        cwd=folder, env=environment, log=folder / "celery.log", imported=warm.CELERY,
+    )  # fmt: skip
     try:
         yield
     finally:
@@ -65,21 +65,24 @@ def celery_worker(url, folder, broker):
     assert process.returncode == 0, (folder / "celery.log").read_text()
 
 
-@pytest.fixture(scope="module", params=["local", "process", "celery"])
+@pytest.fixture(scope="module", params=["local", "process", "celery", "postgresql"])
 def crew(request, tmp_path_factory):
-    """An application and what runs its jobs, started once for the tests of this file."""
+    """An application and what runs its jobs, started once for the tests of this file; "postgresql" are child processes on it."""
     executor, folder = request.param, tmp_path_factory.mktemp("exam")
-    shutil.copy(request.getfixturevalue("_migrated_file"), folder / "jobs.db")
-    url = f"sqlite:///{folder}/jobs.db"
+    if executor == "postgresql":
+        executor, url = "process", request.getfixturevalue("new_database")()
+    else:
+        shutil.copy(request.getfixturevalue("_migrated_file"), folder / "jobs.db")
+        url = f"sqlite:///{folder}/jobs.db"
     if executor != "celery":
-        with contextlib.closing(exam_app.make(url, executor)) as jobs, worker_of(jobs):
-            yield executor, jobs
+        with contextlib.closing(exam_app.make(url, executor)) as jobs, worker_of(jobs) as worker:
+            yield executor, jobs, worker.children
         return
     server = request.getfixturevalue("redis_base")
     with redis_database(server) as broker, pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXAM_BROKER", broker)
         with contextlib.closing(exam_app.make(url, executor)) as jobs, celery_worker(url, folder, broker):
-            yield executor, jobs
+            yield executor, jobs, list
 
 
 @pytest.fixture
@@ -92,6 +95,12 @@ def jobs(crew):
 def executor(crew):
     """Where its bodies run."""
     return crew[0]
+
+
+@pytest.fixture
+def children(crew):
+    """Tells the child processes of our own worker."""
+    return crew[2]
 
 
 def start(jobs, name, /, using=None, **args):
@@ -126,8 +135,9 @@ def test_context_items_steps_progress_logs_and_results(jobs, executor, tmp_path)
     retryable, permanent = start(jobs, "retryable"), start(jobs, "permanent")
     ended(loop, durable, early, partial, permanent)
     told = who.result(timeout=30)
-    assert (told["word"], told["attempt"]) == ("ü", 1)
+    assert (told["word"], told["attempt"], told["state"]) == ("ü", 1, "of the child")
     assert (told["pid"] == os.getpid()) == (executor == "local")
+    assert (told["parent"] == os.getpid()) == (executor == "process")
     assert about.result(timeout=30) == [about.id, "weather/EWR", "2013-02", None, 1, 1]
     assert filed.result(timeout=30)[3] == "in.csv"
     assert number.result(timeout=30) == 6
@@ -153,11 +163,16 @@ def test_context_items_steps_progress_logs_and_results(jobs, executor, tmp_path)
     assert (talks.progress()["percent"], talks.progress()["message"]) == (50.0, "half")
 
 
-def test_whatever_is_raised_is_a_failure(jobs):
+def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(jobs, executor, children):
     """C-15, C-18: nothing is pickled; exits are failed attempts; what runs bodies goes on."""
+    start(jobs, "who").result(timeout=30)
+    before = set(children())
+    assert bool(before) == (executor == "process")
     made = {name: start(jobs, "raises", name=name) for name in process_tasks.RAISED}
     others = [start(jobs, "araises", name=name) for name in process_tasks.RAISED if name != "enormous"]
     ended(*made.values(), *others)
+    assert before <= set(children())
+    assert len(children()) <= 4, "one for each slot, and one that begins"
     assert start(jobs, "no_context", number=1).result(timeout=30) == 2
     for name, job in made.items():
         _, words = process_tasks.RAISED[name]
@@ -168,6 +183,7 @@ def test_whatever_is_raised_is_a_failure(jobs):
         assert "jobtrail.worker" not in job.error["traceback"], name
     assert {job.status for job in others} == {"failed"}
     assert made["extra"].error["type"] == "process_tasks.NeedsMore"
+    assert stored_row(made["plain"]).fingerprint == made["plain"].error["fingerprint"]
 
 
 # -- what comes before and after -----------------------------------------------------------------------

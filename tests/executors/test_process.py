@@ -1,4 +1,4 @@
-"""Bodies in child processes: they report as others do, they really end, and their death is not the worker's."""
+"""Bodies in child processes: they really end, and their death is not the worker's; `test_exam` says that they report as others do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import pytest
 from trails import event, until
 
 from jobtrail import InvalidOption, JobTrail
-from jobtrail.commands.job_fields import stored_row
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="children are told by POSIX signals")
 APPS = Path(__file__).parents[1] / "apps"
@@ -117,78 +116,6 @@ def ended(*made):
 def warm(jobs):
     """Have a child that has imported everything, so that short limits are about bodies."""
     return start(jobs, "who").result(timeout=30)
-
-
-def note_of(job):
-    return job.refresh().note
-
-
-# -- what a body reports -------------------------------------------------------------------------------
-
-
-def test_context_items_steps_progress_logs_and_results_work_as_elsewhere(app, tmp_path):
-    (tmp_path / "in.csv").write_text("a,b\n")
-    who = start(app, "who", word="ü")
-    about = start(app, "about", {"source": "weather/EWR", "period": "2013-02"})
-    filed = start(app, "about", {"source": "weather/EWR", "file": tmp_path / "in.csv"})
-    number = start(app, "no_context", number=3)
-    loop = start(app, "loop", count=50, bad=[7, 8])
-    durable = start(app, "loop", count=5, durable=True)
-    numbers = start(app, "aloop", count=4)
-    early, stopped = start(app, "left_early"), start(app, "left_early", reason="enough")
-    kept = start(app, "steps", path=str(tmp_path / "downloads"))
-    talks, partial, snoozes = start(app, "talks"), start(app, "partial"), start(app, "snoozes")
-    not_json, again = start(app, "not_json"), start(app, "asks_again")
-    retryable, permanent = start(app, "retryable"), start(app, "permanent")
-    ended(loop, durable, early, partial, permanent)
-    told = who.result(timeout=30)
-    assert told["pid"] != os.getpid()
-    assert (told["parent"], told["word"], told["state"]) == (os.getpid(), "ü", "of the child")
-    assert about.result(timeout=30) == [about.id, "weather/EWR", "2013-02", None, 1, 1]
-    assert filed.result(timeout=30)[3] == "in.csv"
-    assert number.result(timeout=30) == 6
-    assert numbers.result(timeout=30) == 6
-    assert kept.result(timeout=30) == [[1, 2, 3], [3]]
-    assert ended(snoozes).result() == "awake"
-    assert ended(again).result() == "done"
-    assert ended(retryable).result() == 2
-    ended(not_json, talks, stopped)
-    assert (loop.status, loop.items_ok, loop.items_failed) == ("partial", 48, 2)
-    assert sorted(item.key for item in loop.items(outcome="failed")) == ["7", "8"]
-    assert loop.items(outcome="failed")[0].error_type == "ValueError"
-    assert (durable.status, durable.items_ok) == ("completed", 5)
-    assert (early.status, stopped.status) == ("partial", "completed")
-    assert note_of(stopped) == "stopped: enough"
-    assert (tmp_path / "downloads").read_text() == "downloaded\n"
-    assert (partial.status, note_of(partial)) == ("partial", "two were missing")
-    assert "$.thing" in note_of(not_json)
-    assert (snoozes.attempt, again.attempt) == (1, 2)
-    assert (permanent.status, permanent.attempt) == ("failed", 1)
-    assert "by the job's logger" in talks.log()
-    assert "process_tasks: by a logger of the module" in talks.log()
-    assert (talks.progress()["percent"], talks.progress()["message"]) == (50.0, "half")
-
-
-def test_whatever_is_raised_is_a_failure_and_a_child_survives_it(app, worker):
-    """C-15, C-18: nothing is pickled; exits are failed attempts; the worker goes on."""
-    warm(app)
-    before = set(worker.children())
-    made = {name: start(app, "raises", name=name) for name in process_tasks.RAISED}
-    others = [start(app, "araises", name=name) for name in process_tasks.RAISED if name != "enormous"]
-    ended(*made.values(), *others)
-    assert before <= set(worker.children())
-    assert len(worker.children()) <= 5
-    assert start(app, "no_context", number=1).result(timeout=30) == 2
-    for name, job in made.items():
-        _, words = process_tasks.RAISED[name]
-        assert (job.status, job.attempt) == ("failed", 2), name
-        assert words in f"{job.error['type']} {job.error['message']}", name
-        assert len(stored_row(job).error.encode()) <= 65_536
-        assert "process_tasks.py" in job.error["traceback"], name
-        assert "jobtrail.worker" not in job.error["traceback"], name
-    assert {job.status for job in others} == {"failed"}
-    assert made["extra"].error["type"] == "process_tasks.NeedsMore"
-    assert stored_row(made["plain"]).fingerprint == made["plain"].error["fingerprint"]
 
 
 # -- limits --------------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import warm
 from celery import Celery
 from celery_works import Elsewhere, declare
 from fleet import HERE, Fleet, Process, balance, until
@@ -58,26 +57,11 @@ class Crew(Fleet):
         """Start a Celery worker; its processes are registered when this returns."""
         index = len(self.processes)
         log = self.folder / f"worker-{index}.log"
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "celery_works",
-            "worker",
-            "-P",
-            pool,
-            "-c",
-            str(number),
-            "-l",
-            "INFO",
-        ]
-        with log.open("wb") as out:
-            popen = subprocess.Popen(
-                [*command, "--without-mingle", "--without-gossip", "-n", f"w{index}-{os.getpid()}@here", *arguments],
-                env={**self.environment(), **environment}, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                cwd=HERE, start_new_session=True,
-            )  # fmt: skip
+        popen = warm.start(
+            "-m", "celery", "-A", "celery_works", "worker", "-P", pool, "-c", str(number), "-l", "INFO",
+            "--without-mingle", "--without-gossip", "-n", f"w{index}-{os.getpid()}@here", *arguments,
+            cwd=HERE, env={**self.environment(), **environment}, log=log, imported=warm.CELERY,
+        )  # fmt: skip
         process = Process(popen, log)
         self.processes.append(process)
         if wait:

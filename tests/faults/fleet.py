@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import warm
 from sqlalchemy import select
 
 from jobtrail import JobTrail
@@ -46,7 +47,7 @@ def until(what: str, fact: Callable[[], Any], *, timeout: float = 20.0, every: f
 class Process:
     """One `jobtrail worker`."""
 
-    popen: subprocess.Popen[bytes]
+    popen: subprocess.Popen[bytes] | warm.Started
     log: Path
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from brokers import redis_database
 from celery_site import Site
 
 from jobtrail import JobTrail
@@ -35,6 +37,15 @@ def site(redis_url: str, tmp_path: Path) -> Iterator[Site]:
         found.close()
 
 
+@pytest.fixture(scope="module")
+def shared(redis_base: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site with one worker and one child, for the tests that end no process."""
+    folder = tmp_path_factory.mktemp("shared")
+    with redis_database(redis_base) as broker, contextlib.closing(Site(broker, f"sqlite:///{folder / 'jobs.db'}", folder)) as found:
+        found.worker(concurrency=1)
+        yield found
+
+
 def said(site: Site, job) -> str:
     """Type, message and traceback of a job's failure."""
     found = site.jobs.queries.job(job.id).failure
@@ -42,8 +53,15 @@ def said(site: Site, job) -> str:
 
 
 @pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.long), pytest.param("solo", marks=pytest.mark.long)])
-def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(site: Site, pool):
-    site.worker(pool)
+def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(request: pytest.FixtureRequest, pool):
+    site = request.getfixturevalue("shared" if pool == "prefork" else "site")
+    if pool != "prefork":
+        site.worker(pool)
+    before = {job.id for job in site.jobs.find("celery:*")}
+
+    def made(text: str):
+        return [job for job in site.jobs.find(text) if job.id not in before]
+
     sent = {name: site.send(*what) for name, what in {
         "add": ("add", 1), "load": ("load", "EWR", "2013-02-01"), "again": ("again", 2), "boom": ("boom",), "family": ("family",),
     }.items()}  # fmt: skip
@@ -59,9 +77,9 @@ def test_each_run_becomes_a_job_with_its_result_error_retries_items_and_family(s
     assert (done["again"].status, done["again"].attempt) == ("completed", 3)
     assert done["boom"].status == "failed"
     assert "bad row" in said(site, done["boom"])
-    children = site.until(lambda: [job for job in site.jobs.find("task:add") if job.id != done["add"].id][1:], "both children")
+    children = site.until(lambda: [job for job in made("task:add") if job.id != done["add"].id][1:], "both children")
     assert {site.jobs.queries.job(one.id).root for one in children} == {done["family"].id}
-    assert len(list(site.jobs.find("celery:*"))) == 7
+    assert len(made("celery:*")) == 7
 
 
 @pytest.mark.long
@@ -88,10 +106,10 @@ def test_a_killed_child_a_hard_limit_and_a_killed_worker_end_their_jobs_with_the
     assert "WorkerLostError" in said(site, lost)
 
 
-def test_a_rerun_is_sent_by_the_worker_and_no_worker_of_jobtrail_takes_it(site: Site):
+def test_a_rerun_is_sent_by_the_worker_and_no_worker_of_jobtrail_takes_it(shared: Site):
+    site = shared
     with pytest.raises(InvalidOption, match="celery:"):
         site.jobs.worker(queues=["celery:celery"])
-    site.worker(concurrency=1)
     first = site.ended(site.send("add", 4, b=5))
     again = first.rerun("full")
     done = site.until(lambda: (job := site.jobs.get(again.id)).status == "completed" and job, "the re-run has ended")
@@ -112,8 +130,8 @@ def test_a_rerun_is_sent_by_the_worker_and_no_worker_of_jobtrail_takes_it(site: 
     site.until(lambda: (job := site.jobs.get(failed.id)).status == "failed" and job.attempt == 2, "it was tried again")
 
 
-def test_a_cancel_reaches_the_body_and_excluded_and_sampled_tasks_leave_no_job(site: Site):
-    site.worker(concurrency=1)
+def test_a_cancel_reaches_the_body_and_excluded_and_sampled_tasks_leave_no_job(shared: Site):
+    site = shared
     held = site.send("wait", "held")
     job = site.until(lambda: (found := site.job(held)) and found.status == "running" and found, "it runs")
     job.cancel()

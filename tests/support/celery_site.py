@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import warm
 from celery import Celery
 
 from jobtrail import JobTrail
@@ -30,7 +29,7 @@ class Site:
     url: str
     folder: Path
     app: str = "celery_app"
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[warm.Started] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.jobs = JobTrail(self.url)
@@ -46,36 +45,37 @@ class Site:
             "PYTHONPATH": f"{SOURCES}{os.pathsep}{APPS}",
         }  # fmt: skip
 
-    def worker(self, pool: str = "prefork", concurrency: int = 2, **environment: str) -> subprocess.Popen[bytes]:
+    def worker(self, pool: str = "prefork", concurrency: int = 2, **environment: str) -> warm.Started:
         """Start a worker and wait until its main process is registered."""
         before = len(self.living())
-        log = (self.folder / f"worker-{len(self.workers)}.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", self.app, "worker", "-P", pool, "-c", str(concurrency), "-l", "INFO",
-             "--without-mingle", "--without-gossip", "-n", f"w{len(self.workers)}-{os.getpid()}@here"],
-            env={**self.environment, **environment}, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        self.workers.append(process)
+        name = f"w{len(self.workers)}-{os.getpid()}@here"
+        process = self._start(
+            "worker", "-P", pool, "-c", str(concurrency), "-l", "INFO", "--without-mingle", "--without-gossip", "-n", name, **environment
+        )
         if "AWAY" not in environment:
             self.until(lambda: len(self.living()) > before and any(w.queues for w in self.living()), "the worker is ready")
         return process
 
-    def beat(self, **environment: str) -> subprocess.Popen[bytes]:
+    def beat(self, **environment: str) -> warm.Started:
         """Start ``celery beat`` on our schedules and wait until it is registered."""
         before = {one.id for one in self.living()}
-        log = (self.folder / f"worker-{len(self.workers)}-beat.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", self.app, "beat", "-S", "jobtrail.celery:Scheduler", "-l", "INFO",
-             "--pidfile", str(self.folder / f"beat-{len(self.workers)}.pid")],
-            env={**self.environment, **environment}, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        self.workers.append(process)
+        file = str(self.folder / f"beat-{len(self.workers)}.pid")
+        process = self._start("beat", "-S", "jobtrail.celery:Scheduler", "-l", "INFO", "--pidfile", file, **environment)
 
         def ready() -> bool:
             new = any(one.id not in before and one.pid == process.pid for one in self.living())
             return process.poll() is not None or (new and bool(self.jobs.schedules.list()))
 
         self.until(ready, "the beat has stored its schedules, or has ended")
+        return process
+
+    def _start(self, command: str, *words: str, **environment: str) -> warm.Started:
+        log = self.folder / f"worker-{len(self.workers)}{'-beat' if command == 'beat' else ''}.log"
+        process = warm.start(
+            "-m", "celery", "-A", self.app, command, *words,
+            cwd=self.folder, env={**self.environment, **environment}, log=log, imported=warm.CELERY,
+        )  # fmt: skip
+        self.workers.append(process)
         return process
 
     def living(self) -> list[Any]:
@@ -106,7 +106,7 @@ class Site:
         logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in sorted(self.folder.glob("worker-*.log")))
         raise AssertionError(f"not within {seconds} s: {what}\n{logs}")
 
-    def stop(self, process: subprocess.Popen[bytes], how: int = signal.SIGTERM) -> None:
+    def stop(self, process: warm.Started, how: int = signal.SIGTERM) -> None:
         process.send_signal(how)
         process.wait(15)
 

@@ -1,7 +1,7 @@
 """Run a Python program as a process of its own without paying for its imports: it is forked from an interpreter that has them.
 
 For programs that are not about starting: examples of the documentation and commands of a page, which are run to their end,
-and the servers of the console's tests, which go on.
+and the servers of the console's tests and workers of Celery, which go on.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ IMPORTED = (
     "alembic.command", "psycopg",
 )  # fmt: skip
 SERVED = ("jobtrail.api.server", "jobtrail.api.serving", "jobtrail.cli.operate.serve", "jobtrail.cli.operate.worker", "websockets.sync.client")
+CELERY = (
+    "celery.bin.celery", "celery.apps.worker", "celery.apps.beat", "celery.concurrency.prefork", "celery.app.amqp",
+    "kombu.transport.redis", "kombu.transport.pyamqp", "celery.backends.redis", "jobtrail.integrations.celery", "jobtrail.celery",
+)  # fmt: skip
 _interpreters: dict[tuple[str, ...], subprocess.Popen[str]] = {}
 
 
@@ -72,7 +76,12 @@ class Started:
             self._code = int(said) if said.strip() else None
         return self._code
 
-    def wait(self, timeout: float) -> int:
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, as it was asked last."""
+        return self._code
+
+    def wait(self, timeout: float = 30.0) -> int:
         """Wait until it has ended.
 
         Raises: subprocess.TimeoutExpired.
@@ -89,14 +98,18 @@ class Started:
         if self.poll() is None:
             os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """End it at once."""
         self.send_signal(signal.SIGKILL)
 
 
-def start(*words: str, cwd: Path, env: dict[str, str], log: Path) -> Started:
-    """Start ``python WORDS``, which may serve; its output goes to the end of the file ``log``."""
-    server = _interpreter(*SERVED)
+def start(*words: str, cwd: Path, env: dict[str, str], log: Path, imported: tuple[str, ...] = SERVED) -> Started:
+    """Start ``python WORDS``, which goes on; its output goes to the end of the file ``log``, ``imported`` is what it needs."""
+    server = _interpreter(*imported)
     order = {"words": words, "cwd": str(cwd), "env": env, "out": str(log), "err": str(log), "goes_on": True}
     return Started(server, int(_answer(server, order)))
 
