@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import warm
 from celery import Celery
 from celery.beat import BeatLazyFunc, ScheduleEntry
 from celery.schedules import crontab, schedule
-from celery.utils.time import timezone
 
 from jobtrail import JobTrail
 from jobtrail.config import Settings
@@ -148,23 +151,30 @@ def next_times(rule, start, count):
     return found
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("conf", "zone"),
-    [
-        ({}, "UTC"),
-        ({"timezone": BERLIN}, BERLIN),
-        ({"timezone": BERLIN, "enable_utc": False}, BERLIN),
-        ({"enable_utc": False}, "America/New_York"),
-    ],
-)
-def test_the_zone_of_crontabs_is_what_celery_reads_from_its_settings(conf, zone, monkeypatch):
-    monkeypatch.setenv("TZ", "America/New_York")
-    vars(timezone).pop("local", None)  # Celery remembers the zone of the machine
-    try:
-        assert one(crontab(minute=0, hour=3), application(**conf), args=["EWR"]).definition.rule.zone == zone
-    finally:
-        vars(timezone).pop("local", None)
+IN_NEW_YORK = """
+import json
+from celery.schedules import crontab
+from test_celery_beat_entries import ZONES, application, one
+
+found = [one(crontab(minute=0, hour=3), application(**conf), args=["EWR"]).definition.rule.zone for conf, _ in ZONES]
+print(json.dumps(found))
+"""
+ZONES = [
+    ({}, "UTC"),
+    ({"timezone": BERLIN}, BERLIN),
+    ({"timezone": BERLIN, "enable_utc": False}, BERLIN),
+    ({"enable_utc": False}, "America/New_York"),
+]
+
+
+def test_the_zone_of_crontabs_is_what_celery_reads_from_its_settings(tmp_path):
+    """In a process of its own, because Celery reads the zone of the machine once."""
+    (tmp_path / "program.py").write_text(IN_NEW_YORK, "utf-8")
+    paths = (Path(__file__).parent, Path(warm.__file__).parent)
+    env = {**os.environ, "TZ": "America/New_York", "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    done = warm.run("program.py", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [zone for _, zone in ZONES]
 
 
 def test_a_machine_whose_zone_has_no_name_is_refused():
