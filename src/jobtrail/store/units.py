@@ -11,7 +11,7 @@ from jobtrail.database.tables import jobs, units
 from jobtrail.job.model import ACTIVE, Outcome, RemovedJob, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     "unit", "task", "source", "period", "period_start", "period_end", "sha256", "text", "linked_unit", "changed_at",
 )  # fmt: skip
+_UNLESS_THERE = "ON CONFLICT (unit) DO NOTHING"
+_SETTLED = ("job_id", "changed_at", "removed", "generation", "outcome", "items_ok", "items_failed", "items_skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,23 @@ class UnitRow:
 
 def ensure(conn: Connection, dialect: Dialect, unit: Unit, now: datetime, *, linked: str | None = None) -> None:
     """The unit has a row from its first submission on."""
+    dialect.insert_many(conn, units, COLUMNS, [_row_of(unit, now, linked)], _UNLESS_THERE)
+
+
+def ensure_many(conn: Connection, dialect: Dialect, given: Iterable[Unit], now: datetime) -> dict[str, str | None]:
+    """Give units a row; returns the job that ended last of each, by key, as far as one has."""
+    rows = [_row_of(unit, now, None) for unit in given]
+    dialect.insert_many(conn, units, COLUMNS, rows, _UNLESS_THERE)
+    query = select(units.c.unit, units.c.job_id).where(units.c.unit.in_([row[0] for row in rows]))
+    return {row.unit: row.job_id for row in conn.execute(query)}
+
+
+def _row_of(unit: Unit, now: datetime, linked: str | None) -> tuple[Any, ...]:
     period = unit.period
-    row = (
+    return (
         unit.key, unit.task, unit.source, period.text if period else None, period.start if period else None,
         period.end if period else None, unit.sha256, unit.text, linked, now,
     )  # fmt: skip
-    dialect.insert_many(conn, units, COLUMNS, [row], "ON CONFLICT (unit) DO NOTHING")
 
 
 def link(conn: Connection, unit: str, other: str) -> None:
@@ -100,6 +113,12 @@ def settle(
     conn.execute(update(units).where(units.c.unit == unit).values(values))
     if generation != job_id:
         _settle_linked(conn, unit, generation, values)
+
+
+def settle_many(conn: Connection, dialect: Dialect, rows: Sequence[Mapping[str, Any]]) -> None:
+    """`settle` for many units whose jobs tell all of their generation; ``rows`` have ``unit`` and what it takes over."""
+    if rows:
+        dialect.update_many(conn, units, ("unit",), _SETTLED, [(row["unit"], *(row.get(name) for name in _SETTLED)) for row in rows])
 
 
 def _settle_linked(conn: Connection, unit: str, generation: str, values: dict[str, object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,6 +82,8 @@ def _lines(one: Deletion) -> list[str]:
 def import_jobs(
     session: Session,
     source: Annotated[str, typer.Argument(metavar="FILE", help="help.import-source", show_default=False)],
+    of: Annotated[str | None, typer.Option("--from", metavar="KIND", help="help.import-from")] = None,
+    unpickle: Annotated[bool, typer.Option("--unpickle", help="help.import-unpickle")] = False,
     form: Annotated[str | None, typer.Option("--format", help="help.import-format")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="help.import-dry-run")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="help.import-skip-bad")] = False,
@@ -91,9 +93,10 @@ def import_jobs(
     """Bring ended jobs in."""
     from jobtrail.commands.history.files import of_file
     from jobtrail.errors import InvalidRecords
+    from jobtrail.integrations.celery_results import CeleryResults
 
+    records: Iterable[Any] = CeleryResults(source, of, unpickle) if of is not None else of_file(Path(source), form)
     jobs = session.open(creates=True)
-    records = of_file(Path(source), form)
     try:
         done = jobs.import_ended(records, actor=actor_or_me(actor), reason=reason, dry_run=dry_run, skip_bad=skip_bad)
     except InvalidRecords as bad:

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from jobtrail.database.tables import events as trail
 from jobtrail.database.tables import item_history, items, job_labels, jobs, logs, questions, steps
-from jobtrail.job.model import Outcome, Status
+from jobtrail.job.model import Status
 from jobtrail.store import events, units
 from jobtrail.store import items as stored_items
 from jobtrail.store.totals import ends
@@ -80,31 +80,26 @@ def _insert_part(conn: Connection, dialect: Dialect, name: str, table: Table, ne
 
 def _settle_units(conn: Connection, dialect: Dialect, new: Sequence[EndedJob], now: datetime) -> None:
     """The newest job that ended with an outcome tells what is true of its unit, unless a newer one is there already."""
+    known_units = {one.unit.key: one.unit for one in new if one.unit is not None}
+    if not known_units:
+        return
+    last = units.ensure_many(conn, dialect, [known_units[key] for key in sorted(known_units)], now)
     newest: dict[str, EndedJob] = {}
-    for one in new:
-        if one.unit is None:
-            continue
-        before = newest.get(one.unit.key)
-        if before is None or one.row["id"] > before.row["id"]:
+    for one in sorted(new, key=lambda job: str(job.row["id"])):
+        if one.unit is not None and one.row["status"] != Status.CANCELLED and (last[one.unit.key] or "") < one.row["id"]:
             newest[one.unit.key] = one
-    for key in sorted(newest):
-        one = newest[key]
-        units.ensure(conn, dialect, one.unit, now)  # type: ignore[arg-type] # only jobs with a unit are here
-        there = units.get(conn, key)
-        if one.row["status"] != Status.CANCELLED and (there is None or there.job_id is None or there.job_id < one.row["id"]):
-            _settle(conn, key, one)
+    units.settle_many(conn, dialect, [_truth(conn, key, newest[key]) for key in sorted(newest)])
 
 
-def _settle(conn: Connection, key: str, one: EndedJob) -> None:
-    counted = tuple(one.row.get(f"items_{outcome}") for outcome in ("ok", "failed", "skipped"))
-    counts = None if None in counted else counted
-    if counts is not None and one.ledger != one.row["id"]:
+def _truth(conn: Connection, key: str, one: EndedJob) -> dict[str, Any]:
+    """What a unit takes over from its newest job; of a job that continued another, the items of both together."""
+    counts = {name: one.row.get(name) for name in ("items_ok", "items_failed", "items_skipped")}
+    if one.ledger != one.row["id"]:
         together = stored_items.counts(conn, one.ledger)
-        counts = (together.ok, together.failed, together.skipped)
-    units.settle(
-        conn, key, generation=one.ledger, outcome=Outcome(one.row["outcome"]), job_id=one.row["id"], counts=counts,  # type: ignore[arg-type] # three numbers
-        now=one.row["finished_at"], keep_outcome=False,
-    )  # fmt: skip
+        if together.ok or together.failed or together.skipped:
+            counts = {f"items_{name}": getattr(together, name) for name in ("ok", "failed", "skipped")}
+    told = {"unit": key, "job_id": one.row["id"], "changed_at": one.row["finished_at"]}
+    return told | {"generation": one.ledger, "outcome": one.row["outcome"]} | counts
 
 
 def _end(one: EndedJob) -> ends.End:
