@@ -8,6 +8,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from jobtrail import fork_lock
 from jobtrail.database import migration
 from jobtrail.errors import DuplicateRow, InvalidOption, StoreError, StoreUnavailable
 from jobtrail.job.json_value import encode_arguments
@@ -426,3 +427,6 @@ class _Late:
         submit.check_answer(answer, self._prepared)
         if self._job is not None:
             self._job.id, self._job.created = answer.id, answer.created
+
+
+fork_lock.register()  # the modules of the database, which stop other threads for a fork, are imported

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import inspect, text
 
 from jobtrail.errors import InvalidOption, JobTrailError, SchemaMismatch
+from jobtrail.fork_lock import ForkLock
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _BLOCKERS = text(
 _log = logging.getLogger("jobtrail.store")
 ADVISORY_LOCK = 0x6A6F6274  # "jobt"
 # Alembic keeps its context in module globals, so one thread at a time.
-_one_at_a_time = threading.Lock()
+_one_at_a_time = ForkLock()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from jobtrail.errors import InvalidOption, JobTrailError, UsageError
+from jobtrail.fork_lock import ForkLock
 from jobtrail.messages import Message
 from jobtrail.queries.monitoring import statistics
 from jobtrail.worker.middleware import outcome_word
@@ -247,7 +248,7 @@ class Ends:
     def __init__(self, service: HasStore) -> None:
         self._service = service
         self._one = threading.Lock()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._counting: threading.Thread | None = None
         self._found: dict[tuple[str, str], int] | None = None
         self._begun = self._due = float("-inf")

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jobtrail.fork_lock import ForkLock
+
 from . import rules
 from .rules import ERROR, OK, ModuleBeat, StatusChange, WatchedModule, due_times
 from .samples import CollectedBeats, HourSums, add_to_hour, write_collected, write_samples
@@ -64,8 +66,8 @@ class ModuleBeats:
         _all.add(self)
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        self._lock = ForkLock()
+        self._writing = ForkLock()
         self._known: dict[str, WatchedModule] = {}
         self._pending: dict[str, CollectedBeats] = {}
         self._failed: Exception | None = None

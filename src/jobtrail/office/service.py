@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 
 from jobtrail.errors import InvalidOption
+from jobtrail.fork_lock import ForkLock
 from jobtrail.job.task import seconds_option
 from jobtrail.messages import Message
 
@@ -66,7 +66,7 @@ class OfficeService:
         self.beats = ModuleBeats(store, self.modules, self._registration)
         self._ready = ready
         self._synced = False
-        self._sync_lock = threading.Lock()
+        self._sync_lock = ForkLock()
 
     def _registration(self, name: str) -> Registration:
         """How a module is registered by its first beat.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 from jobtrail.commands.history.removal import DELETED, Removal
 from jobtrail.database.migration import Schemas
 from jobtrail.errors import InvalidOption
+from jobtrail.fork_lock import ForkLock
 from jobtrail.job.failure import describe
 from jobtrail.job.task import Task, Tasks
 from jobtrail.messages import Message, render
@@ -93,7 +93,7 @@ class Plugins(Mapping[str, MountedPlugin]):
         self._prepare = prepare
         self._application = application
         self._schemas = Schemas() if schemas is None else schemas
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._mounted: dict[str, MountedPlugin] = {}
         self._broken: list[BrokenPlugin] = []
         self._looks = False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.fork_lock import ForkLock
 from jobtrail.messages import current_language
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ class ReadCache:
     """Keeps what was read, by key, for `FRESH_FOR` seconds. One reader per key at a time; safe to use from threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._locks: dict[Any, threading.Lock] = {}
+        self._lock = ForkLock()
+        self._locks: dict[Any, ForkLock] = {}
         self._known: dict[Any, tuple[float, Any]] = {}  # until when, and the value
 
     def read(self, key: Any, look: Callable[[], Any], is_steady: Callable[[Any], bool] | None = None) -> Any:
@@ -35,7 +35,7 @@ class ReadCache:
         """
         key = (key, current_language())
         with self._lock:
-            own = self._locks.setdefault(key, threading.Lock())
+            own = self._locks.setdefault(key, ForkLock())
         with own:
             until, found = self._known.get(key, (float("-inf"), None))
             if time.monotonic() >= until:

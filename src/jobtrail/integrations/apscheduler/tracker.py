@@ -20,6 +20,7 @@ from sqlalchemy import update
 from jobtrail.commands.submit import prepare
 from jobtrail.commands.using import Using
 from jobtrail.errors import JobTrailError, PermanentError, StoreError, UsageError
+from jobtrail.fork_lock import ForkLock
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.task import name_option
 from jobtrail.messages import Message
@@ -44,7 +45,7 @@ START_WITHIN = 10.0  # seconds from the start of the scheduler until functions r
 PAUSE = 1.0  # seconds between two tries to begin
 STOP_WITHIN = 10.0  # seconds
 _recorders: weakref.WeakKeyDictionary[Any, ApsRecorder] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 class ApsRecorder:
@@ -66,7 +67,7 @@ class ApsRecorder:
         self._ready = threading.Event()
         self._ends = False
         self._wait_until = 0.0  # seconds of the monotonic clock
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     @property
     def jobs(self) -> Any:

@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from jobtrail.fork_lock import ForkLock
+
 from .task_run import RunBegins, SeenFromOutside
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Buffer:
     def __init__(self, limit: int, journal: Journal) -> None:
         self._limit = limit
         self.journal = journal
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._waiting: deque[Report] = deque()
         self._lost = 0
         self.wanted = threading.Event()

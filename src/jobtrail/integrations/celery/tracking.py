@@ -6,13 +6,13 @@ import functools
 import logging
 import os
 import signal
-import threading
 import time
 from json import dumps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobtrail.config import Settings, database_url, from_environment
 from jobtrail.errors import InvalidOption, UsageError
+from jobtrail.fork_lock import ForkLock
 from jobtrail.job.failure import describe
 from jobtrail.job.json_value import encode_arguments, encode_result
 from jobtrail.job.model import new_id
@@ -120,7 +120,7 @@ class Tracker:
         self._describe = describe
         self._settings = settings
         self._memory = memory
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._process: ProcessRecord | None = None
 
     def connect(self) -> None:
@@ -167,7 +167,6 @@ class Tracker:
     @_quiet
     def on_process(self, **_: Any) -> None:
         """A process that executes tasks begins."""
-        self._lock = threading.Lock()  # a fork may have copied a lock that is held
         running.set(None)
         self.process.buffer.wanted.set()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobtrail.errors import InvalidOption
 from jobtrail.executors.base import HandingOver
+from jobtrail.fork_lock import ForkLock
 from jobtrail.job.model import DEFAULT_QUEUE, LEAST_URGENT
 from jobtrail.messages import Message
 
@@ -64,7 +64,7 @@ class CeleryExecutor(HandingOver):
         self._task: Any = None
         self._connection: Any = None
         self._pid = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._jobs: Any = None
 
     @classmethod

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import JobTrailError
+from jobtrail.fork_lock import ForkLock
 from jobtrail.messages import Message
 from jobtrail.store.tracked.hand_over import Refusal
 
@@ -39,7 +39,7 @@ class WorkerProcess:
     def __init__(self, celery_app: Celery, application: Any) -> None:
         self._app = celery_app
         self._jobs = application
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._host: JobHost | None = None
         self._pid = self._main_pid = 0
         self._is_child = False
@@ -116,7 +116,6 @@ class WorkerProcess:
         """A child of a prefork pool begins. The pool solo says so too, in the main process."""
         if os.getpid() == self._main_pid:
             return
-        self._lock = threading.Lock()  # a fork may have copied a lock that is held
         self._is_child = True
         with self._lock:
             self._begin(leads=False, slots=1)
