@@ -2,9 +2,11 @@
 
     python -m bench.celery_executor redis://127.0.0.1:6379/14 postgresql://postgres@127.0.0.1/bench --jobs 10000 --rounds 3
 
-Both get the same broker, database and number of prefork processes, and the same empty function. The work is submitted before
-the worker starts; jobs are then sent by the worker's own relay while it works. Throughput counts from the first end that the
-database has to the last. CPU is that of the worker with its children, from the system's accounts, its start included.
+Both get the same broker, database and number of prefork processes, and the same empty function. The worker is started and
+idle when another process begins to submit. The rate is that of the whole way, from the first submission to the last end that
+the database has. CPU is that of the submitting process and of the worker with its children, starts included, from the
+system's accounts. `--before` submits all before the worker starts, and counts from the first end: plain Celery has then sent
+its messages outside of the measured time, while ours are sent by the worker.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import redis
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.exc import ProgrammingError
 
 PLAIN = """
 import os
@@ -50,8 +54,8 @@ def submit(count):
     work.enqueue_many([{"number": number} for number in range(count)])
 """
 ENDS = {
-    "plain": "SELECT count(*), min(date_done), max(date_done) FROM celery_taskmeta WHERE status = 'SUCCESS'",
-    "ours": "SELECT count(*), min(finished_at), max(finished_at) FROM jobtrail_jobs WHERE status = 'completed'",
+    "plain": "SELECT count(*), extract(epoch FROM min(date_done)), extract(epoch FROM max(date_done)) FROM celery_taskmeta WHERE status = 'SUCCESS'",
+    "ours": "SELECT count(*), extract(epoch FROM min(finished_at)), extract(epoch FROM max(finished_at)) FROM jobtrail_jobs WHERE status = 'completed'",
 }
 
 
@@ -66,28 +70,51 @@ def once(args: argparse.Namespace, folder: Path, which: str) -> tuple[float, flo
     engine = create_engine(args.store.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as conn:
         conn.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
-    fill = f"import bench_app; bench_app.submit({args.jobs})"
-    subprocess.run([sys.executable, "-c", fill], env=environment, cwd=folder, check=True)
+    begun, used = submit(args.jobs, environment, folder) if args.before else (0.0, 0.0)
     worker = subprocess.Popen(
         [sys.executable, "-m", "celery", "-A", "bench_app", "worker", "-c", str(args.processes), "-l", "ERROR",
          "--without-mingle", "--without-gossip"],
         env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    end = time.monotonic() + args.limit
-    number, first, last = 0, None, None
-    while number < args.jobs and time.monotonic() < end:
+    try:
+        if args.before:
+            begun, last = wait_for_ends(engine, which, args.jobs, args.limit)
+        else:
+            submit(args.processes, environment, folder)
+            wait_for_ends(engine, which, args.processes, args.limit)
+            begun, used = submit(args.jobs, environment, folder)
+            _, last = wait_for_ends(engine, which, args.jobs + args.processes, args.limit)
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        _, _, usage = os.wait4(worker.pid, 0)
+        engine.dispose()
+    return args.jobs / (last - begun), (used + usage.ru_utime + usage.ru_stime) / args.jobs * 1000
+
+
+def submit(jobs: int, environment: dict[str, str], folder: Path) -> tuple[float, float]:
+    """Submit in another process; when it began (Unix time), and its seconds of CPU."""
+    program = f"import time, bench_app; print(time.time()); bench_app.submit({jobs})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, cwd=folder, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    began = float(process.stdout.readline())
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("the submitting process failed")
+    return began, usage.ru_utime + usage.ru_stime
+
+
+def wait_for_ends(engine: Engine, which: str, number: int, limit: float) -> tuple[float, float]:
+    """Wait until so many jobs have ended; the first and the last end (Unix time)."""
+    until = time.monotonic() + limit
+    while time.monotonic() < until:
         time.sleep(0.5)
-        try:
-            with engine.connect() as conn:
-                number, first, last = conn.execute(text(ENDS[which])).one()
-        except Exception:  # the tables are made by the worker
-            continue
-    worker.send_signal(signal.SIGTERM)
-    _, _, used = os.wait4(worker.pid, 0)
-    engine.dispose()
-    if number < args.jobs or first is None or last is None:
-        raise SystemExit(f"{which}: {number} of {args.jobs} within {args.limit} s")
-    return (number - 1) / (last - first).total_seconds(), (used.ru_utime + used.ru_stime) / number * 1000
+        with suppress(ProgrammingError), engine.connect() as conn:  # the tables are made by the worker
+            found, first, last = conn.execute(text(ENDS[which])).one()
+            if found >= number:
+                return float(first), float(last)
+    raise SystemExit(f"{which}: not {number} ends within {limit} s")
 
 
 def main() -> None:
@@ -98,6 +125,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--prefetch", type=int, default=4, help="worker_prefetch_multiplier of both")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", action="store_true", help="submit all before the worker starts")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds that one worker may take")
     args = parser.parse_args()
     seen: dict[str, list[tuple[float, float]]] = {"plain": [], "ours": []}

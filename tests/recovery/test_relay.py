@@ -22,6 +22,8 @@ from jobtrail.job.model import new_id
 from jobtrail.recovery import relay as module
 from jobtrail.recovery.relay import LeftBehind, TicketRelay
 from jobtrail.store import workers
+from jobtrail.store.tracked import ticket_claim
+from jobtrail.store.tracked.ticket_claim import TicketClaim
 from jobtrail.testing import MovableClock, drain
 
 if TYPE_CHECKING:
@@ -375,13 +377,19 @@ def test_a_task_that_is_still_handed_over_stays(bench: Bench) -> None:
     assert bench.column("executor", job) == "box"
 
 
+def claimed(bench: Bench, job: str, worker: str) -> object:
+    """What becomes of the ticket of a job's first run."""
+    store = bench.jobs.store
+    ticket = TicketClaim(job, 1, worker, "box")
+    return store.write(lambda conn: ticket_claim.claim(conn, store.dialect, ticket, store.now()))
+
+
 def test_what_was_taken_back_runs_in_a_worker_and_its_ticket_begins_nothing(bench: Bench, leaver: Leaver) -> None:
     (job,) = bench.submit()
     bench.relay.run_once()
     bench.relay.stop()
     assert [leaver.left.run_once(at) for at in (0.0, 15.0)] == [0, 1]
-    now = bench.jobs.store.now()
-    claim = bench.jobs.store.write(lambda conn: module.hand_over.claim(conn, bench.jobs.store.dialect, job, 1, bench.workers[0], now))
+    claim = claimed(bench, job, bench.workers[0])
     assert claim == module.hand_over.Refusal.ELSEWHERE
     drain(leaver.jobs)
     assert leaver.jobs.get(job).status == "completed"
@@ -414,8 +422,7 @@ def test_so_many_tickets_are_sent_as_places_are_free_and_a_ticket_takes_one_only
     store = bench.jobs.store
 
     def begin(job: str) -> object:
-        now, worker = store.now(), bench.workers[0]
-        return store.write(lambda conn: module.hand_over.claim(conn, store.dialect, job, 1, worker, now))
+        return claimed(bench, job, bench.workers[0])
 
     begun = [*jobs[:2], jobs[4]]
     assert [isinstance(begin(job), module.hand_over.Refusal) for job in begun] == [False] * 3

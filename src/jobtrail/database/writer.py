@@ -111,9 +111,9 @@ class Writer:
 
     # -- for callers ---------------------------------------------------------------------------------
 
-    def call(self, operation: Callable[[Connection], T], *, key: str = "") -> T:
+    def call(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> T:
         """Write and wait for the commit."""
-        result: T = self._write(Request(operation, key))
+        result: T = self._write(Request(operation, key, one_statement=one_statement))
         return result
 
     def call_beside(self, operation: Callable[[Connection], T]) -> T:

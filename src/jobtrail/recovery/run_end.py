@@ -10,6 +10,7 @@ from jobtrail.job.model import Status
 from jobtrail.job.transitions import Subject
 from jobtrail.messages import Message, render
 from jobtrail.store import events, jobs, runs
+from jobtrail.store.tracked import plain_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,6 +57,12 @@ class RunEnd:
     def name(self) -> str:
         """The name of a file that holds this end alone."""
         return f"{self.job_id}-{self.move.run_no}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the row alone that changes."""
+        beside = self.records is not None or self.ledger is not None or self.note is not None
+        return not beside and plain_end.is_plain(self.move)
 
     @property
     def kept_note(self) -> Message:

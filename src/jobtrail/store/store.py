@@ -47,9 +47,9 @@ class Store:
         """A connection for reading."""
         return self.database.connect()
 
-    def write(self, operation: Callable[[Connection], T], *, key: str = "") -> T:
-        """Run an operation in a write transaction and wait for its commit."""
-        return self.writer.call(operation, key=key)
+    def write(self, operation: Callable[[Connection], T], *, key: str = "", one_statement: bool = False) -> T:
+        """Run an operation in a write transaction and wait for its commit; one statement needs no transaction around it."""
+        return self.writer.call(operation, key=key, one_statement=one_statement)
 
     def write_beside(self, operation: Callable[[Connection], T]) -> T:
         """`write` for what may take longer: where the database allows, other writes of this process do not wait for it."""

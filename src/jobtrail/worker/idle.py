@@ -37,7 +37,9 @@ class Idle:
         self._looked_again = False
 
     async def seconds(self) -> float:
-        """How many seconds to sleep, unless woken."""
+        """How many seconds to sleep, unless woken; where jobs come by tickets, no queue is looked at."""
+        if not self._queues():
+            return self._poll
         with contextlib.suppress(StoreError):
             due = await asyncio.to_thread(self._next_due)
             seconds = self._poll if due is None else self._until(due)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jobtrail.errors import StoreError, StoreUnavailable
 from jobtrail.job.model import StopCause
@@ -19,6 +19,7 @@ from jobtrail.recovery.run_end import write_ends
 from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs
 from jobtrail.store.limits.claims import LimitedClaims, admit
+from jobtrail.store.tracked import plain_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .slots import Slots
 
 _log = logging.getLogger("jobtrail.worker")
+T = TypeVar("T")
 BACK_OFF = (0.1, 5.0)  # seconds: first and longest wait while the store is away
 StopRequests = list[tuple[str, int, str | None]]  # job, run and cause
 
@@ -139,10 +141,33 @@ class Turns:
         self, ends: list[RunEnd], wants: list[tuple[str, int]], tickets: list[TicketRun], *, looks: bool
     ) -> tuple[list[RunEnd], list[Claim], StopRequests, Unused]:
         limited = self.limits.in_use or self.limits.look_due
+        begun = await self._at_once(ends, tickets) if not (wants or looks or self.limits.in_use) else None
+        if begun is not None:
+            return [], begun, [], []
         one_statement = not (ends or looks or tickets or limited) and len(wants) == 1 and not self._suspect_due()
-        return await self._store.awrite(
+        return await self._write(
             partial(self._transaction, ends=ends, wants=wants, tickets=tickets, looks=looks), one_statement=one_statement
         )
+
+    async def _at_once(self, ends: list[RunEnd], tickets: list[TicketRun]) -> list[Claim] | None:
+        """Write one plain end, or begin the run of one ticket, by a statement of its own; None where it takes more."""
+        if self._store.database.is_sqlite or self.tickets is None or len(ends) + len(tickets) != 1:
+            return None
+        if ends:
+            end = ends[0]
+            plain = end.is_plain and await self._write(lambda conn: plain_end.write(conn, end.move), one_statement=True)
+            return [] if plain else None
+        begin = partial(
+            self.tickets.begin_at_once, ticket=tickets[0], worker=self._identity(), now=self._store.now()
+        )
+        claim = await self._write(begin, one_statement=True)
+        return None if claim is None else [claim]
+
+    async def _write(self, operation: Callable[[Connection], T], *, one_statement: bool) -> T:
+        """Write. A host that runs nothing has nobody else on its loop, and the way through a thread costs more than the write."""
+        if self.tickets is not None and not self._runs.running:
+            return self._store.write(operation, one_statement=one_statement)
+        return await self._store.awrite(operation, one_statement=one_statement)
 
     def _transaction(
         self, conn: Connection, ends: list[RunEnd], wants: list[tuple[str, int]], tickets: list[TicketRun], looks: bool

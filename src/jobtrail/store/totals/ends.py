@@ -21,7 +21,7 @@ from .durations import classes, written
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import CTE, Connection
 
     from jobtrail.job.transitions import Move
 
@@ -29,6 +29,7 @@ MINUTE, FIVE_MINUTES, HOUR, DAY = SPANS = (60, 300, 3600, 86_400)  # seconds
 FRESH = 0  # the span of a row that one transaction has added; it belongs to a minute
 ALL, QUEUE, TASK, SOURCE = "all", "queue", "task", "source"
 COLUMNS = ("span", "at", "level", "name", "task", "queue", "status", "jobs", "waits", "runs", "oldest", "newest")
+GIVEN = "given_"  # before the name of a parameter: SQLAlchemy takes one that is named as a column of an UPDATE for its value
 DOUBTFUL = timedelta(minutes=1)
 _MADE = timedelta(milliseconds=1)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -111,6 +112,13 @@ def count_moves(conn: Connection, moves: Sequence[Move]) -> None:
     _insert(conn, found, 1)
 
 
+def values_of(move: Move) -> dict[str, Any] | None:
+    """What `counting` needs for the end of one move; None where only the row knows."""
+    found: dict[_Key, _Gathered] = {}
+    unknown = _gather_moves(found, [move])
+    return None if unknown else _counted(found, 1)[0]
+
+
 def _gather_moves(found: dict[_Key, _Gathered], moves: Sequence[Move]) -> list[str]:
     """Gather what moves know; the others' jobs are returned."""
     unknown: list[str] = []
@@ -151,19 +159,28 @@ def _gather_rows(found: dict[_Key, _Gathered], ends: Iterable[End]) -> None:
 
 
 def _insert(conn: Connection, gathered: dict[_Key, _Gathered], sign: int) -> None:
-    rows = [
-        dict(zip(_COUNTED, (group.at, *key[:3], group.status, *group.values(sign)), strict=True)) for key, group in gathered.items()
-    ]
+    rows = _counted(gathered, sign)
     if rows:
         conn.execute(_COUNT, rows[0] if len(rows) == 1 else rows)
 
 
-def _counting() -> Any:
-    """One set of values becomes a row for all jobs, for its queue, for its task, and for its source where it has one."""
+def _counted(gathered: dict[_Key, _Gathered], sign: int) -> list[dict[str, Any]]:
+    return [
+        dict(zip(_PARAMETERS, (group.at, *key[:3], group.status, *group.values(sign)), strict=True)) for key, group in gathered.items()
+    ]
+
+
+def counting(where_any: CTE | None = None) -> Any:
+    """Return the statement that counts: one set of values becomes a row for all jobs, for its queue, its task, and its source.
+
+    Args:
+        where_any: What must have rows; None counts in any case.
+    """
     types = {"source": end_totals.c.name.type}
-    one = select(
-        *(bindparam(name, type_=types.get(name) or end_totals.c[name].type).label(name) for name in _COUNTED)
-    ).cte("one")
+    given = select(
+        *(bindparam(f"{GIVEN}{name}", type_=types.get(name) or end_totals.c[name].type).label(name) for name in _COUNTED)
+    )
+    one = (given if where_any is None else given.select_from(where_any)).cte("one")
     of, nothing, values = one.c, cast(null(), Text), [one.c[name] for name in _COUNTED[4:]]
     levels = (
         (ALL, literal(""), nothing, nothing),
@@ -179,7 +196,8 @@ def _counting() -> Any:
 
 
 _COUNTED = ("at", "task", "queue", "source", "status", "jobs", "waits", "runs", "oldest", "newest")
-_COUNT = _counting()
+_PARAMETERS = tuple(f"{GIVEN}{name}" for name in _COUNTED)
+_COUNT = counting()
 
 
 def ended(conn: Connection, ids: Sequence[str], *, lock: bool = False) -> list[End]:

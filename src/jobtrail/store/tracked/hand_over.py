@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, text, update
 
-from jobtrail.database.dialects import CLAIMED
 from jobtrail.database.tables import HANDED_OVER, LIMITED_TO_HAND_OVER, TO_HAND_OVER, jobs
-from jobtrail.job.model import Claim, Status
+from jobtrail.job.model import Status
 from jobtrail.store import events
 from jobtrail.store.limits import lanes
-from jobtrail.store.limits.claims import admit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 RELAY = "relay:"  # before the name of an executor: the lease of the process that hands its jobs over
 EARLY = timedelta(seconds=1)  # two processes know the database's clock so exactly
 _PENDING = (TO_HAND_OVER, LIMITED_TO_HAND_OVER, HANDED_OVER)
-_HELD = (Status.RUNNING.value, Status.CANCELLING.value)
+HELD = (Status.RUNNING.value, Status.CANCELLING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,46 +158,6 @@ def executors_of_pending(conn: Connection) -> list[str]:
             name = conn.execute(select(func.min(jobs.c.executor)).where(*after)).scalar()
             found |= {name} if name is not None else set()
     return sorted(found)
-
-
-def claim(
-    conn: Connection, dialect: Dialect, job_id: str, token: int, worker: str, now: datetime, *, paused: Collection[str] = ()
-) -> Claim | Refusal:
-    """Begin the run that a ticket names, or say why not. A claim of this worker whose answer was lost is given again."""
-    mine: list[Any] = [jobs.c.id == job_id, jobs.c.status == Status.PENDING.value, jobs.c.run_no == token - 1]
-    if paused:
-        mine.append(jobs.c.queue.not_in(sorted(paused)))
-    mine += [jobs.c.run_at <= now + EARLY, jobs.c.executor.is_not(None)]
-    begun = _begin(conn, [*mine, jobs.c.limits.is_(None)], token, worker, now)
-    if begun is not None:
-        return begun
-    found = conn.execute(select(jobs).where(jobs.c.id == job_id)).first()
-    if found is not None and found.limits is not None and conn.execute(select(jobs.c.id).where(*mine)).first():
-        begun = _begin(conn, mine, token, worker, now) if admit(conn, dialect, found.limits, now) else None
-        return begun or Refusal.LIMIT
-    if found is not None and found.status in _HELD and found.run_no == token and found.worker == worker:
-        return Claim(*(*(getattr(found, name) for name in CLAIMED), found.started_at))
-    return _refusal(found, token)
-
-
-def _begin(conn: Connection, where: Sequence[Any], token: int, worker: str, now: datetime) -> Claim | None:
-    begin = (
-        update(jobs)
-        .where(*where)
-        .values(status=Status.RUNNING.value, run_no=token, attempt=jobs.c.attempt + 1, worker=worker, started_at=now)
-    )
-    row = conn.execute(begin.returning(*(jobs.c[name] for name in CLAIMED))).first()
-    return None if row is None else Claim(*(*row, now))
-
-
-def _refusal(row: Any, token: int) -> Refusal:
-    if row is None:
-        return Refusal.GONE
-    if row.run_no >= token or row.status in _HELD:
-        return Refusal.TAKEN
-    if row.status != Status.PENDING.value:
-        return Refusal.ENDED
-    return Refusal.ELSEWHERE if row.executor is None else Refusal.EARLY
 
 
 def send_again(conn: Connection, job_id: str, token: int) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import threading
+import time
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 INTERRUPT = getattr(signal, "SIGUSR1", None)
 CLEAN_UP = 2.0  # seconds from the interruption of a body to the end of its process
 LAST_WORDS = 5.0  # seconds that a process which was told to end waits until the end of its job is stored
+LOOK = 0.25  # seconds between two looks for signals
 PATIENCE = 60.0  # seconds from a ticket to the claim of its job
 GRACE = 1.0  # seconds from a passed limit to the interruption; after a cancel it is `cancel_timeout`
 
@@ -129,10 +132,20 @@ class Seat(LocalExecutor):
             if terminated and self._run is None and withdraw():
                 return None
             try:
-                return self._inbox.get(timeout=LAST_WORDS if terminated else self.patience if self._run is None else None)
+                return self._get(LAST_WORDS if terminated else self.patience if self._run is None else math.inf)
             except Empty:
                 if (self._run is None and withdraw()) or terminated:
                     return None
+
+    def _get(self, seconds: float) -> Work | None:
+        """Wait for what comes next. A signal between Python's look for signals and the wait is seen by the next look only."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return self._inbox.get(timeout=max(min(LOOK, until - time.monotonic()), 0))
+            except Empty:
+                if time.monotonic() >= until:
+                    raise
 
     @contextlib.contextmanager
     def _handlers(self) -> Iterator[None]:

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jobtrail.store import events
-from jobtrail.store.tracked import hand_over, rows
+from jobtrail.store.tracked import hand_over, ticket_claim
 from jobtrail.store.tracked.hand_over import Refusal
+from jobtrail.store.tracked.ticket_claim import TicketClaim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class TicketRun:
         seat: The thread that brought it.
         actor: Name of the executor, for the trail.
         about: What the other system knows it by, such as ``{"celery_id": …}``; stored in the trail.
-        labels: Ids of the other system by its name, by which the job is found from now on.
+        ids: Ids of the other system by its name, by which the job is found from now on.
         again: Whether this process has the same ticket already.
     """
 
@@ -42,7 +42,7 @@ class TicketRun:
     seat: Seat
     actor: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
     again: bool = False
     refused: Refusal | None = None
     until: float = field(init=False)
@@ -126,11 +126,20 @@ class Tickets:
                 claims.append(found)
         return claims, refused
 
+    def begin_at_once(self, conn: Connection, ticket: TicketRun, worker: str, now: datetime) -> Claim | None:
+        """Claim the job of one ticket by one statement (PostgreSQL); None where `claim` has to look closer."""
+        return None if ticket.again else ticket_claim.begin_at_once(conn, self._wanted(ticket, worker), now)
+
+    def _wanted(self, ticket: TicketRun, worker: str) -> TicketClaim:
+        return TicketClaim(
+            ticket.job_id, ticket.token, worker, ticket.actor, ticket.about, ticket.ids, self._paused()
+        )
+
     def _claim(self, conn: Connection, ticket: TicketRun, worker: str, now: datetime) -> Claim | Refusal:
         dialect = self._store.dialect
         found: Claim | Refusal = Refusal.TAKEN
         if not ticket.again:
-            found = hand_over.claim(conn, dialect, ticket.job_id, ticket.token, worker, now, paused=self._paused())
+            found = ticket_claim.claim(conn, dialect, self._wanted(ticket, worker), now)
         if found in {Refusal.EARLY, Refusal.LIMIT}:
             hand_over.send_again(conn, ticket.job_id, ticket.token)
             self._store.wake.need()
@@ -138,9 +147,4 @@ class Tickets:
             hand_over.note_delivered_again(
                 conn, dialect, ticket.job_id, now, actor=ticket.actor, token=ticket.token, detail=dict(ticket.about)
             )
-        elif not isinstance(found, Refusal):
-            line = events.note(ticket.job_id, now, "begun_by", run_no=found.run_no, actor=ticket.actor, detail=dict(ticket.about))
-            events.append(conn, dialect, [line])
-            for system, its_id in ticket.labels.items():
-                rows.add_ids(conn, dialect, system, [(its_id, ticket.job_id)])
         return found
