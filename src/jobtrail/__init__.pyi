@@ -45,7 +45,7 @@ from .job.period import Period as Period
 from .job.retry import Exponential as Exponential
 from .job.retry import Retry as Retry
 from .plugins.plugin import Plugin as Plugin
-from .runtime.context import AsyncContext as AsyncContext
+from .runtime.async_context import AsyncContext as AsyncContext
 from .runtime.context import Context as Context
 from .schedules.rules.rules import at as at
 from .schedules.rules.rules import calendar_interval as calendar_interval

@@ -6,14 +6,14 @@ import contextlib
 import functools
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, overload
 
-from .commands.job_handle import Job
+from .application_jobs import ApplicationJobs
+from .async_twin import async_twin
 from .commands.service import Service
 from .commands.task_handle import BoundTask
-from .commands.using import SuccessorRequest
 from .config import Settings, database_url
 from .executors.registry import Executors
 from .history import History
@@ -23,17 +23,14 @@ from .overrides import read as _read_overrides
 from .plugins.discovery import asgi as _asgi
 from .plugins.plugin import Plugin
 from .plugins.registry import Plugins
-from .schedules.backfill import backfill, runner
-from .schedules.backfill.backfill import BackfillPlan
+from .schedules.backfill import runner
 from .store import Store
 from .worker import bulk_runner
 from .worker.middleware import Middleware, declared_options
 
 if TYPE_CHECKING:
-    from .commands.groups import Group
     from .executors.base import Executor, HandingOver
     from .integrations.prometheus import Metrics
-    from .queries.base import CappedCount
     from .queries.facade import Queries
     from .schedules.service import Schedules
     from .worker.handed.host import JobHost
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
 
-class JobTrail(History):
+class JobTrail(ApplicationJobs, History):
     """Tasks and jobs of one application in one database.
 
     Nothing is connected before the first use, so a module can create it at import. Two objects in one process are
@@ -241,143 +238,6 @@ class JobTrail(History):
         """
         return BoundTask(self.tasks.get(name), self.service)
 
-    def enqueue_each(self, submissions: Iterable[tuple[BoundTask, Mapping[str, Any]]]) -> list[Job]:
-        """Submit different jobs in one transaction: all or none.
-
-        Args:
-            submissions: Pairs of a task (with its ``.using(…)``) and its arguments.
-
-        Returns:
-            The jobs, in the order of ``submissions``.
-
-        Raises:
-            UsageError: If one submission is not valid.
-            AlreadyActive: If the unit of one submission has an active job.
-        """
-        return self.service.submit_each(task.submission(args) for task, args in submissions)
-
-    def group(
-        self,
-        members: Iterable[tuple[BoundTask, Mapping[str, Any]]],
-        *,
-        then: BoundTask | None = None,
-        params: Mapping[str, Any] | None = None,
-        on: Any = "ended",
-        name: str | None = None,
-        **options: Any,
-    ) -> Group:
-        """Submit many jobs, all or none, and one job that follows when all of them have ended.
-
-        A member whose unit already has an active job is represented by that job. Without members the successor is submitted at once.
-
-        Args:
-            members: Pairs of a task (with its ``.using(…)``) and its arguments.
-            then: Task of the successor.
-            params: Arguments of the successor.
-            on: Outcome of the group that creates the successor: "success", "partial", "failure", or "ended".
-            name: Name of the group, shown.
-            **options: ``result_as`` (argument of the successor that receives the list of results), ``when``, ``source``,
-                ``period``, ``file``, as for `BoundTask.then`.
-
-        Returns:
-            The group.
-        """
-        from .commands.groups import open_group
-
-        following = None if then is None else SuccessorRequest(*then._to_follow(), params, on, **options)
-        return open_group(self.service, members, following, name=name)
-
-    # -- jobs ----------------------------------------------------------------------------------------
-
-    def get(self, job_id: str) -> Job:
-        """Return a job.
-
-        Args:
-            job_id: Id of the job, or any unique end of it.
-
-        Raises:
-            NotFound: If no job, or more than one, matches.
-        """
-        return self.service.get(job_id)
-
-    def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
-        """Return the jobs that match a filter, newest first.
-
-        Args:
-            text: Filter such as ``status:failed source:weather/*``; empty for all jobs.
-            limit: Greatest number of jobs.
-            before: Id of the last job of the previous page.
-
-        Raises:
-            InvalidFilter: If the text does not follow the grammar.
-        """
-        return self.service.find(text, limit=limit, before=before)
-
-    def each(self, text: str = "", *, before: str | None = None) -> Iterator[Job]:
-        """Return all jobs that match a filter, newest first, read page by page.
-
-        Args:
-            text: The filter.
-            before: Id of a job; only jobs created before it.
-
-        Raises:
-            InvalidFilter: If the text does not follow the grammar.
-
-        Example:
-            ```python
-            for job in jobs.each("status:failed task:sync_weather"):
-                job.retry()
-            ```
-        """
-        return self.service.each(text, before=before)
-
-    def count(self, text: str = "") -> CappedCount:
-        """Count the jobs that match a filter.
-
-        Args:
-            text: The filter.
-
-        Returns:
-            ``number``, exact up to 10,000, and ``more`` if there are, or may be, more.
-
-        Raises:
-            InvalidFilter: If the text does not follow the grammar.
-        """
-        return self.queries.job_count(text)
-
-    # -- backfill ------------------------------------------------------------------------------------
-
-    def backfill_plan(self, task: BoundTask | str, **selection: Any) -> BackfillPlan:
-        """Work out what a backfill would run now; nothing is written.
-
-        Args:
-            task: Task, or its name.
-            **selection: ``first``, ``last`` (periods), ``sources``, ``step``, ``only``, ``order``, ``args``, ``mode``.
-
-        Returns:
-            The plan, with counts and the units in the order in which they would run.
-
-        Raises:
-            UnknownTask: If the task is not registered.
-            InvalidPeriod: If ``first``, ``last`` or ``step`` is not valid.
-            InvalidOption: If another option is not valid.
-            InvalidArguments: If ``args`` do not fit the task.
-        """
-        return backfill.plan(self.service, self.task_named(task) if isinstance(task, str) else task, **selection)
-
-    def backfill(self, task: BackfillPlan | BoundTask | str, **options: Any) -> Job:
-        """Submit the job that carries out a backfill.
-
-        Args:
-            task: A plan of `backfill_plan`, or a task (or its name) with the same selection.
-            **options: ``parallel`` (number of jobs at a time), ``actor``, ``reason``, and the selection of `backfill_plan`.
-
-        Raises:
-            AlreadyActive: If a backfill of the same task and range is active with other options.
-            UsageError: As for `backfill_plan`.
-        """
-        return backfill.submit(self.service, self.task_named(task) if isinstance(task, str) else task, **options)
-
     # -- life ----------------------------------------------------------------------------------------
 
     def migrate(self) -> bool:
@@ -475,6 +335,11 @@ class JobTrail(History):
         """Close the services of plug-ins, then all connections."""
         self._plugins.close()
         self.store.close()
+
+    amigrate = async_twin(migrate)
+    amake_ready = async_twin(make_ready)
+    astop = async_twin(stop)
+    aclose = async_twin(close)
 
 
 def _after_fork_in_child() -> None:

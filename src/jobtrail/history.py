@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .async_twin import async_iterator_twin, async_twin
+
 if TYPE_CHECKING:
     from .commands.history.delete import Deletion
     from .commands.history.import_ended import Imported
@@ -156,3 +158,8 @@ class History:
 
         self.service.make_ready()
         return forget(self.service.store, task if isinstance(task, str) else task.name, source, question)
+
+    adelete = async_twin(delete)
+    aimport_ended = async_twin(import_ended)
+    aexport = async_iterator_twin(export)
+    aforget_answers = async_twin(forget_answers)

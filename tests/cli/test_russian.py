@@ -173,7 +173,7 @@ def test_schedules_are_shown_in_russian(jt: Command) -> None:
     ("words", "sentence"),
     [
         (("lst",), "команды «lst» нет; может быть, list? (см. 'jobtrail --help')"),
-        (("list", "--nope"), "параметра --nope нет (см. 'jobtrail list --help')"),
+        (("list", "--nope"), "параметра --nope нет; может быть, --order? (см. 'jobtrail list --help')"),
         (("list", "--limit", "0"), "--limit / -n должно быть числом (1<=x<=1000) (см. 'jobtrail list --help')"),
         (("list", "--limit"), "параметру --limit нужно значение"),
         (("list", "--json=1"), "у параметра --json нет значения"),

@@ -219,6 +219,7 @@ def test_every_query_is_compared(world):
 
     facade = type(world.queries)
     own = {name for name in vars(facade) if not name.startswith("_") and callable(getattr(facade, name))}
+    own -= {f"a{name}" for name in own}
     text = Path(__file__).read_text("utf-8")
     compared = set(re.findall(r"\b(?:q|world\.queries)\.(\w+)\(", text))
     assert own - {"of", "shared"} - compared == set()

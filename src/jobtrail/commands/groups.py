@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.async_twin import async_twin
 from jobtrail.errors import NotFound, ResultTimeout
 from jobtrail.job.model import Outcome, new_id
 from jobtrail.messages import Message
@@ -88,10 +90,29 @@ class Group:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while (outcome := self.outcome()) is None:
-            if end is not None and time.monotonic() >= end:
-                raise ResultTimeout(Message("commands.group-goes-on", group=self.id, timeout=timeout))
+            self._check_wait(end, timeout)
             time.sleep(WAIT_POLL)
         return outcome
+
+    async def await_(self, timeout: float | None = None) -> Outcome:
+        """`wait` for an event loop; between two looks it occupies no thread.
+
+        Args:
+            timeout: As for `wait`.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while (outcome := await self.aoutcome()) is None:
+            self._check_wait(end, timeout)
+            await asyncio.sleep(WAIT_POLL)
+        return outcome
+
+    def _check_wait(self, end: float | None, timeout: float | None) -> None:
+        if end is not None and time.monotonic() >= end:
+            raise ResultTimeout(Message("commands.group-goes-on", group=self.id, timeout=timeout))
+
+    aread = async_twin(read)
+    aoutcome = async_twin(outcome)
+    ajobs = async_twin(jobs)
 
     def __repr__(self) -> str:
         """Id, for people."""

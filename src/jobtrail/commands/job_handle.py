@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jobtrail.async_twin import async_twin
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
 from jobtrail.job.items import ItemOutcome, item_key
 from jobtrail.job.json_value import decode
@@ -225,17 +226,25 @@ class Job(JobFields):
         """
         return self.wait(timeout)._result()
 
+    async def await_(self, timeout: float | None = None) -> Job:
+        """`wait` for an event loop; between two looks it occupies no thread.
+
+        Args:
+            timeout: As for `wait`.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while (await self.arefresh()).status not in FINAL:
+            self._check_wait(end, timeout)
+            await asyncio.sleep(WAIT_POLL)
+        return self
+
     async def aresult(self, timeout: float | None = None) -> Any:
         """`result` for an event loop.
 
         Args:
             timeout: As for `result`.
         """
-        end = None if timeout is None else time.monotonic() + timeout
-        while (await asyncio.to_thread(self.refresh)).status not in FINAL:
-            self._check_wait(end, timeout)
-            await asyncio.sleep(WAIT_POLL)
-        return self._result()
+        return (await self.await_(timeout))._result()
 
     def _check_wait(self, end: float | None, timeout: float | None) -> None:
         if end is not None and time.monotonic() >= end:
@@ -365,7 +374,7 @@ class Job(JobFields):
         row = self._read()
         one = successor(
             SuccessorRequest(*task._to_follow(), params, **options),
-            Predecessor(row.source, row.period),
+            Predecessor(row.source, row.period, row.labels, row.context),
             task._submitter.settings,
         )
 
@@ -391,7 +400,36 @@ class Job(JobFields):
         rerun.run_now(self._store, self.id, actor=actor)
         return self.refresh()
 
+    # -- for an event loop ---------------------------------------------------------------------------
+
+    arefresh = async_twin(refresh)
+    aprogress = async_twin(progress)
+    aitems = async_twin(items)
+    aitem_history = async_twin(item_history)
+    aitem_counts = async_twin(item_counts)
+    aevents = async_twin(events)
+    alog = async_twin(log)
+    aquestions = async_twin(questions)
+    asuccessors = async_twin(successors)
+    aretry = async_twin(retry)
+    arerun = async_twin(rerun)
+    acancel = async_twin(cancel)
+    aanswer = async_twin(answer)
+    athen = async_twin(then)
+    arun_now = async_twin(run_now)
+
     def __repr__(self) -> str:
         """Id and status, for people; reads nothing."""
         status = self._loaded.status.value if self._loaded is not None else "?"
         return f"<job {self.id} {status}>"
+
+
+class JobList(list[Job]):
+    """Jobs as `JobTrail.find` returns them.
+
+    Attributes:
+        next: Id with which `find` continues, as ``before`` (as ``after`` with ``order="oldest"``); None if no more jobs
+            match.
+    """
+
+    next: str | None = None

@@ -13,6 +13,7 @@ from jobtrail.database import migration
 from jobtrail.errors import DuplicateRow, InvalidOption, StoreError, StoreUnavailable
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Submitted, new_id
+from jobtrail.job.task import choice_option
 from jobtrail.messages import Message
 from jobtrail.store import jobs, workers
 from jobtrail.store.limits import definitions
@@ -20,7 +21,7 @@ from jobtrail.store.search import search
 
 from . import submit, transactional_submit
 from .history.removal import Removal
-from .job_handle import Job
+from .job_handle import Job, JobList
 
 PAGE = 500  # jobs that `find` and `each` read at once
 
@@ -372,37 +373,46 @@ class Service:
             row = jobs.resolve(conn, job_id)
         return self._job(row.id, row=row)
 
-    def find(self, text: str = "", *, limit: int = 100, before: str | None = None) -> list[Job]:
-        """Return the jobs that match a filter, newest first.
+    def find(self, text: str = "", *, limit: int = 100, **place: Any) -> JobList:
+        """Return the jobs that match a filter; see `JobTrail.find`.
 
         Raises:
             InvalidFilter: If the text does not follow the grammar.
         """
-        return [one for page in self._pages(text, limit, before) for one in page]
+        found = JobList()
+        for page in self.pages(text, limit, **place):
+            found += page
+            found.next = page.next
+        return found
 
-    def each(self, text: str = "", *, before: str | None = None) -> Iterator[Job]:
-        """All jobs that a filter names, newest first, read page by page.
-
-        Args:
-            text: The filter.
-            before: The id of a job; only jobs created before it.
+    def pages(
+        self,
+        text: str,
+        limit: int | None = None,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        order: str = search.NEWEST_FIRST,
+    ) -> Iterator[JobList]:
+        """Pages of handles with their rows: two statements per page.
 
         Raises:
-            InvalidFilter: if the filter is not valid.
+            InvalidFilter: If the text does not follow the grammar.
+            InvalidOption: If the order is not known.
         """
-        return (one for page in self._pages(text, None, before) for one in page)
-
-    def _pages(self, text: str, limit: int | None, before: str | None) -> Iterator[list[Job]]:
-        """Pages of handles with their rows: two statements per page."""
+        edge: dict[str, Any] = {"before": before, "after": after}
+        moves = "before" if choice_option("order", order, search.ORDERS) == search.NEWEST_FIRST else "after"
         self.make_readable()
         while limit is None or limit > 0:
             size = PAGE if limit is None else min(limit, PAGE)
             with self.store.read() as conn:
-                page = search.find(conn, text, now=self.store.now(), limit=size, before=before)
+                page = search.find(conn, text, now=self.store.now(), limit=size, order=order, **edge)
                 rows = jobs.get_many(conn, [row.id for row in page.rows])
-            yield [self._job(row.id, row=rows[row.id]) for row in page.rows if row.id in rows]
-            before, limit = page.next, None if limit is None else limit - len(page.rows)
-            if before is None:
+            found = JobList(self._job(row.id, row=rows[row.id]) for row in page.rows if row.id in rows)
+            found.next = edge[moves] = page.next
+            yield found
+            limit = None if limit is None else limit - len(page.rows)
+            if page.next is None:
                 return
 
 

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from json import dumps
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import (
@@ -20,7 +20,7 @@ from jobtrail.errors import (
     InvalidOption,
     StoreUnavailable,
 )
-from jobtrail.job.json_value import encode_arguments
+from jobtrail.job.json_value import decode, encode_arguments
 from jobtrail.job.model import FileInput, NewJob, new_id
 from jobtrail.job.period import Period, in_our_time
 from jobtrail.job.retry import coerce_retry
@@ -91,7 +91,7 @@ def prepare(
         priority=priority_option(using.priority) if using.priority is not None else task.priority,
         run_at=_run_at(using, now),
         max_attempts=_max_attempts(task, using),
-        options=_options(using),
+        options=_options(using, labels),
         unit=unit.key if unit else None,
         source=source,
         period=period.text if period else None,
@@ -124,7 +124,7 @@ def _limited(new: NewJob, task: Task, args: Mapping[str, Any]) -> NewJob:
 def _following(using: Using, new: NewJob, settings: Settings) -> tuple[Successor, ...]:
     if not using.then:
         return ()
-    return tuple(successor(one, Predecessor(new.source, new.period), settings) for one in using.then)
+    return tuple(successor(one, Predecessor(new.source, new.period, new.labels, new.context), settings) for one in using.then)
 
 
 def successor(following: SuccessorRequest, before: Predecessor, settings: Settings) -> Successor:
@@ -143,7 +143,7 @@ def successor(following: SuccessorRequest, before: Predecessor, settings: Settin
         for f in fields(NewJob)
         if f.name not in _LEFT_OUT and getattr(prepared.new, f.name) is not None
     }
-    mine = Predecessor(prepared.new.source, prepared.new.period)
+    mine = Predecessor(prepared.new.source, prepared.new.period, prepared.new.labels, prepared.new.context)
     return Successor(
         id=new_id(),
         ends=ends,
@@ -180,9 +180,10 @@ def _using(following: SuccessorRequest, before: Predecessor) -> Using:
     period: Any = following.period
     if period is INHERIT:
         period = using.period or (None if file is not None else before.period)
-    return replace(
-        using, source=source, period=period, file=file.path if isinstance(file, FileInput) else file, then=()
-    )
+    labels = {**loads(before.labels or "{}"), **(using.labels or {})}
+    context = {**decode(before.context or "{}"), **(using.context or {})}
+    file = file.path if isinstance(file, FileInput) else file
+    return replace(using, source=source, period=period, file=file, labels=labels, context=context, then=())
 
 
 def _template(task: Task, submitter: str, args: str) -> NewJob:
@@ -242,8 +243,11 @@ def _max_attempts(task: Task, using: Using) -> int | None:
     return task.retry.attempts if using.retry is None else coerce_retry(using.retry).attempts
 
 
-def _options(using: Using) -> str | None:
+def _options(using: Using, labels: Mapping[str, str] | None) -> str | None:
+    """What a run must know of its submission: it comes with the claim, which reads no column for it alone."""
     options: dict[str, Any] = {}
+    if labels:
+        options["labels"] = labels
     if using.retry is not None:
         options["retry"] = coerce_retry(using.retry).to_json()
     if using.unit is not None:

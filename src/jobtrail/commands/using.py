@@ -127,7 +127,9 @@ class SuccessorRequest:
 
 @dataclass(frozen=True, slots=True)
 class Predecessor:
-    """What a successor may inherit of the job before it: its source and its period, as text."""
+    """What a successor inherits of the job before it, as it is stored."""
 
     source: str | None = None
     period: str | None = None
+    labels: str | None = None
+    context: str | None = None

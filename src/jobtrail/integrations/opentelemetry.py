@@ -23,7 +23,6 @@ from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
 from jobtrail.store.workers import our_version
 from jobtrail.worker.middleware import outcome_word
-from jobtrail.worker.perform import options_of
 from jobtrail.worker.run import AroundBody
 from jobtrail.worker.understand import failure_of
 
@@ -113,7 +112,7 @@ class Tracing:
 
     async def middleware(self, run: Run, call_next: CallNext) -> Any:
         """The span of an attempt: it belongs to the trace of the submission, whatever is current here."""
-        options, marked = options_of(run.claim), self.marked(run.task.name)
+        options, marked = run.claim.said, self.marked(run.task.name)
         with self.tracer.start_as_current_span(
             f"run {run.task.name}",
             context=_read(options.get("trace")),

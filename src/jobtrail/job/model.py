@@ -214,6 +214,11 @@ class Claim:
         return self.generation or self.id
 
     @property
+    def said(self) -> dict[str, Any]:
+        """The options of the submission, beside the task's own."""
+        return loads(self.options) if self.options else {}
+
+    @property
     def fresh(self) -> bool:
         """True if nothing can have been recorded in this generation before this run."""
         return self.run_no == 1 and self.generation in (None, self.id)

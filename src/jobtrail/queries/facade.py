@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.async_twin import async_twin
 from jobtrail.schedules.backfill import backfill
 
 from . import questions as question_queries
@@ -255,3 +256,31 @@ class Queries(JobQueries):
         """All API tokens, newest first, without their text."""
         with self.context.read() as conn:
             return token_queries.read_list(conn, self.context.now())
+
+    # -- for an event loop ---------------------------------------------------------------------------
+
+    acoverage = async_twin(coverage)
+    aunit_tasks = async_twin(unit_tasks)
+    afiles = async_twin(files)
+    aunit = async_twin(unit)
+    abackfill = async_twin(backfill)
+    aquestions = async_twin(questions)
+    aquestion = async_twin(question)
+    aquestions_of_job = async_twin(questions_of_job)
+    aremembered_answers = async_twin(remembered_answers)
+    aschedules = async_twin(schedules)
+    aschedule = async_twin(schedule)
+    amissed = async_twin(missed)
+    apreview_rule = async_twin(preview_rule)
+    aworkers = async_twin(workers)
+    aqueues = async_twin(queues)
+    astatistics = async_twin(statistics)
+    aseries = async_twin(series)
+    aattention = async_twin(attention)
+    aerrors = async_twin(errors)
+    aerror = async_twin(error)
+    aerror_matrix = async_twin(error_matrix)
+    aaudit = async_twin(audit)
+    atasks = async_twin(tasks)
+    atask = async_twin(task)
+    atokens = async_twin(tokens)

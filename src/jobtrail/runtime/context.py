@@ -1,8 +1,7 @@
-"""The context of a task function: identity, input, items, steps, reports, questions, stopping."""
+"""The context of a plain task function: identity, input, items, steps, reports, questions, stopping."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import time
@@ -18,10 +17,10 @@ from jobtrail.messages import Message
 from .item_loops import BatchLoop, ItemLoop
 from .log_capture import JOB_LOGGER
 from .stop import OVERTAKEN, SHUTDOWN
-from .unfinished import called_step, finished_step, plain_hook
+from .unfinished import finished_step, plain_hook
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from jobtrail.job.items import FailedItemsLimit
@@ -101,6 +100,16 @@ class BaseContext:
     def source(self) -> str | None:
         """Where the data comes from, as named at submission."""
         return self._claim.source
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the job; a job that follows this one inherits them."""
+        return dict(self._claim.said.get("labels", {}))
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """JSON that the submission added with ``using(context=…)``; a job that follows this one inherits it."""
+        return dict(decode(self._claim.context)) if self._claim.context else {}
 
     # -- items ---------------------------------------------------------------------------------------
 
@@ -435,58 +444,6 @@ class Context(BaseContext):
         """
         options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
         return self._answer(self._question(name, text, schema, options), schema)
-
-
-class AsyncContext(BaseContext):
-    """Context of an ``async def`` task function: the members of `Context`; `step` and `ask` are awaited."""
-
-    async def ask(
-        self,
-        name: str,
-        text: str,
-        schema: Any,
-        *,
-        kind: str = "input",
-        expires: Any = None,
-        default: Any = UNSET,
-        columns: Any = None,
-        remember: bool = False,
-    ) -> Any:
-        """`Context.ask`, awaited.
-
-        Args:
-            name: As for `Context.ask`.
-            text: As for `Context.ask`.
-            schema: As for `Context.ask`.
-            kind: As for `Context.ask`.
-            expires: As for `Context.ask`.
-            default: As for `Context.ask`.
-            columns: As for `Context.ask`.
-            remember: As for `Context.ask`.
-        """
-        options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
-        question = self._question(name, text, schema, options)
-        return await asyncio.to_thread(self._answer, question, schema)
-
-    async def step(self, name: str, function: Callable[..., Awaitable[T] | T], /, *args: Any, **kwargs: Any) -> T:
-        """`Context.step`, awaited; a plain function runs in a thread.
-
-        Args:
-            name: As for `Context.step`.
-            function: Function or coroutine function to call.
-            *args: As for `Context.step`.
-            **kwargs: As for `Context.step`.
-        """
-        self.check_cancelled()
-        digest = step_digest(name, args, kwargs)
-        found, value = await asyncio.to_thread(self._find, name, digest)
-        if not found:
-            started = time.monotonic()
-            with self._around_step(name):
-                result = finished_step(name, await called_step(function, args, kwargs))
-            value = await asyncio.to_thread(self._keep, name, digest, result, time.monotonic() - started)
-        kept: T = value
-        return kept
 
 
 def _itself(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands.submit import successor
@@ -31,5 +32,7 @@ class SuccessorMaker:
         """
         found: Task = self._tasks.get(task) if isinstance(task, str) else self._tasks.find(task.name) or task.task
         using = NOTHING if isinstance(task, str) else task._using
-        made = successor(SuccessorRequest(found, using, params, **options), Predecessor(claim.source, claim.period), self._settings)
+        labels = claim.said.get("labels")
+        before = Predecessor(claim.source, claim.period, dumps(labels) if labels else None, claim.context)
+        made = successor(SuccessorRequest(found, using, params, **options), before, self._settings)
         return replace(made, run=claim.run_no)

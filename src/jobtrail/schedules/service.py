@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jobtrail.async_twin import async_twin
 from jobtrail.database import leases
 from jobtrail.job.model import new_id
 from jobtrail.store import events, schedules
@@ -302,6 +303,25 @@ class Schedules:
             Conflict: If the program declares it: the next worker would store it again.
         """
         self._commands.remove(name, actor=actor, reason=reason)
+
+    # -- for an event loop ---------------------------------------------------------------------------
+
+    async_ = async_twin(sync)
+    alist = async_twin(list)  # noqa: A003 - the method above is meant
+    adeclared_only = async_twin(declared_only)
+    aget = async_twin(get)
+    anext = async_twin(next)  # noqa: A003 - the method above is meant
+    aslots = async_twin(slots)
+    amissed = async_twin(missed)
+    aevents = async_twin(events)
+    aleaders = async_twin(leaders)
+    aadd = async_twin(add)
+    aedit = async_twin(edit)
+    atake_code = async_twin(take_code)
+    apause = async_twin(pause)
+    aresume = async_twin(resume)
+    arun_now = async_twin(run_now)
+    aremove = async_twin(remove)
 
     # -- running them --------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from datetime import datetime
-from json import loads
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.commands import input_files
@@ -17,21 +16,17 @@ from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
 from jobtrail.messages import Message, stored
 from jobtrail.runtime import log_capture
-from jobtrail.runtime.context import AsyncContext, Context
+from jobtrail.runtime.async_context import AsyncContext
+from jobtrail.runtime.context import Context
 from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished, unfinished
 
 if TYPE_CHECKING:
-    from jobtrail.job.model import Claim, FileInput
+    from jobtrail.job.model import FileInput
     from jobtrail.job.task import Task
     from jobtrail.runtime.context import BaseContext
     from jobtrail.runtime.steps import StepStore
 
     from .run import CallNext, Run
-
-
-def options_of(claim: Claim) -> dict[str, Any]:
-    """The options of the submission, beside the task's own."""
-    return loads(claim.options) if claim.options else {}
 
 
 def slot_of(options: dict[str, Any]) -> datetime | None:
@@ -51,7 +46,7 @@ def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
         InputChanged: if the file has changed since its submission and the task does not accept that.
 
     """
-    claim, options = run.claim, options_of(run.claim)
+    claim = run.claim
     kind = AsyncContext if run.task.is_async else Context
     return kind(
         claim=claim,
@@ -61,7 +56,7 @@ def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
         state=state,
         period=Period.parse(claim.period) if claim.period else None,
         file=_file_of(run) if claim.file else None,
-        slot=slot_of(options),
+        slot=slot_of(claim.said),
         limit=run.task.max_failed_items,
         successors=run.successors,
     )

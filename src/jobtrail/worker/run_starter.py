@@ -24,7 +24,7 @@ from jobtrail.store import items, runs
 
 from .decide import decide, decide_without_run, subject_of
 from .middleware import compose, outermost, timeout_middleware
-from .perform import body, options_of, perform, policy_of
+from .perform import body, perform, policy_of
 from .run import Run
 from .understand import refused_arguments, understand
 
@@ -111,7 +111,7 @@ class RunStarter:
         if task is None:
             self._not_known(claim)
             return
-        options = options_of(claim)
+        options = claim.said
         run = Run(
             claim=claim,
             task=task,

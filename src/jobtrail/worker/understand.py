@@ -23,7 +23,6 @@ from jobtrail.job.json_value import encode_result
 from jobtrail.job.model import Partial, Snooze, StopCause
 from jobtrail.messages import Message
 
-from .perform import options_of
 from .run import RemoteError, RemoteStop
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _handed_back(run: Run, error: BaseException | None) -> BodyOutcome | None:
 
 def shut_down(run: Run, reason: Message) -> outcomes.HandedBack:
     """The outcome of a run that ended with its worker; a body that never began runs elsewhere, whatever the job says."""
-    wanted = options_of(run.claim).get("on_shutdown") or run.task.on_shutdown if run.body_begun else "requeue"
+    wanted = run.claim.said.get("on_shutdown") or run.task.on_shutdown if run.body_begun else "requeue"
     return outcomes.HandedBack(reason.stored, on_shutdown=wanted)
 
 

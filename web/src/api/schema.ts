@@ -113,7 +113,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs that a filter names, newest first */
+        /** Jobs that a filter names */
         get: operations["listJobs"];
         put?: never;
         /** Store a job */
@@ -2533,7 +2533,7 @@ export interface components {
         };
         /**
          * JobPage
-         * @description Jobs, newest first; ``next`` is the ``before`` of the following page, null at the end.
+         * @description Jobs; ``next`` is the ``before`` of the following page (the ``after`` with the oldest first), null at the end.
          */
         JobPage: {
             /** Jobs */
@@ -4473,6 +4473,10 @@ export interface operations {
                 q?: string;
                 /** @description The id of a job: only those made before it. */
                 before?: string | null;
+                /** @description The id of a job: only those made after it. */
+                after?: string | null;
+                /** @description Which come first. */
+                order?: "newest" | "oldest";
                 limit?: number;
                 /** @description Count all that fit, too, exact up to 10,000. */
                 count?: boolean;

@@ -101,16 +101,19 @@ def make(context: ApiContext) -> APIRouter:
 
 
 def _looking(router: APIRouter, context: ApiContext) -> None:
-    @router.get("/jobs", operation_id="listJobs", summary="Jobs that a filter names, newest first")
+    @router.get("/jobs", operation_id="listJobs", summary="Jobs that a filter names")
     @needs("viewer")
     async def list_jobs(
         who: Who,
         q: Annotated[str, Query(description="The filter grammar.", examples=["status:failed source:weather/*"])] = "",
         before: Annotated[str | None, Query(description="The id of a job: only those made before it.")] = None,
+        after: Annotated[str | None, Query(description="The id of a job: only those made after it.")] = None,
+        order: Annotated[Literal["newest", "oldest"], Query(description="Which come first.")] = "newest",
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
         count: Annotated[bool, Query(description="Count all that fit, too, exact up to 10,000.")] = False,
     ) -> JobPage:
-        return await context.call(context.queries.jobs, q, before=before, limit=limit, count=count, role=who.role)
+        place = {"before": before, "after": after, "order": order}
+        return await context.call(context.queries.jobs, q, limit=limit, count=count, role=who.role, **place)
 
     @router.get(
         "/jobs/counts",

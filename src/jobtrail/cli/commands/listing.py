@@ -50,16 +50,23 @@ def list_jobs(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="help.limit")] = 50,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="help.list-before")] = None,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="help.list-after")] = None,
+    order: Annotated[str, typer.Option("--order", help="help.list-order")] = "newest",
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first unless asked otherwise."""
     jobs = session.open()
-    edge = jobs.queries.job_id(before) if before else None
-    text = " ".join(_requoted(word) for word in words or [])
-    page = jobs.queries.jobs(text, before=edge, limit=limit, count=True)
+    edges = {name: jobs.queries.job_id(given) for name, given in (("before", before), ("after", after)) if given}
+    text = filter_text(words or [])
+    page = jobs.queries.jobs(text, order=order, limit=limit, count=True, **edges)
     if session.as_json:
         session.json(page)
     else:
-        _print_page(session, page)
+        _print_page(session, page, "after" if order == "oldest" else "before")
+
+
+def filter_text(words: Sequence[str]) -> str:
+    """The filter that the words of a command line make."""
+    return " ".join(_requoted(word) for word in words)
 
 
 def _requoted(word: str) -> str:
@@ -72,7 +79,7 @@ def _requoted(word: str) -> str:
     return word if ":" in word else f'"{word}"'
 
 
-def _print_page(session: Session, page: JobPage) -> None:
+def _print_page(session: Session, page: JobPage, goes_on: str) -> None:
     from jobtrail.cli.rendering.tables import job_table
     from jobtrail.cli.rendering.text import number, tail
 
@@ -85,7 +92,7 @@ def _print_page(session: Session, page: JobPage) -> None:
     total = f"{number(counted.number)}{'+' if counted.more else ''}" if counted is not None else "?"
     shown = tr("cli.showing", shown=len(page.jobs), total=total)
     if page.next:
-        shown = tr("cli.showing-and-more", showing=shown, job=tail(page.next))
+        shown = tr("cli.showing-and-more", showing=shown, option=f"--{goes_on}", job=tail(page.next))
     session.say((f"{shown} · {tr('cli.times-in-utc')}", "dim"))
     if page.note:
         session.say((page.note, "yellow"))

@@ -8,7 +8,7 @@ from jobtrail.errors import PermanentError
 from jobtrail.messages import Message, tr
 from jobtrail.plugins.plugin import Plugin
 from jobtrail.plugins.running import application
-from jobtrail.runtime.context import AsyncContext
+from jobtrail.runtime.async_context import AsyncContext
 from jobtrail.store.schedules import MISSED
 
 from .firing import QUEUE

@@ -1,4 +1,5 @@
-newest-searched = the newest { $newest-grouped } jobs were searched for this; older ones follow
+newest-searched = the newest { $number-grouped } jobs were searched for this; older ones follow
+oldest-searched = the oldest { $number-grouped } jobs were searched for this; newer ones follow
 follows = follows { $task } { $job }, which is { status-name }
 unit-in-the-way = job { $job } of its unit is in the way
 stands-for-it = job { $job } stands for it

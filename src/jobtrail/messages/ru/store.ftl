@@ -1,4 +1,5 @@
-newest-searched = искали среди { $newest-grouped } новейших; есть и более старые
+newest-searched = искали среди { $number-grouped } новейших; есть и более старые
+oldest-searched = искали среди { $number-grouped } старейших; есть и более новые
 follows = следует за { $task } { $job }: { status-name }
 unit-in-the-way = мешает задание { $job } той же работы
 stands-for-it = его заменяет задание { $job }

@@ -107,7 +107,9 @@ def _labels(stored: str | None, info: ValidationInfo) -> Any:
 
 
 def _options(stored: str | None) -> Any:
-    return masked(parsed(stored))
+    found = parsed(stored)
+    shown = {name: value for name, value in found.items() if name != "labels"} if isinstance(found, dict) else found
+    return masked(shown) or None
 
 
 class JobColumns(JobLine):

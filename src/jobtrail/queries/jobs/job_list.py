@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from jobtrail.job.task import choice_option
 from jobtrail.queries.base import ID, NO_MARKS, CappedCount, ErrorLine, FileName, MaskedText, MaskedValue, Model
 from jobtrail.store import runs
 from jobtrail.store.search import search
@@ -78,7 +79,7 @@ class JobLine(Model):
 
 
 class JobPage(Model):
-    """Jobs, newest first; ``next`` is the ``before`` of the following page, null at the end."""
+    """Jobs; ``next`` is the ``before`` of the following page (the ``after`` with the oldest first), null at the end."""
 
     jobs: list[JobLine]
     next: str | None
@@ -109,26 +110,32 @@ def read_page(
     text: str = "",
     *,
     before: str | None = None,
+    after: str | None = None,
+    order: str = search.NEWEST_FIRST,
     limit: int = 50,
     count: bool = False,
     role: str | None = None,
 ) -> JobPage:
-    """Read the jobs that a filter names, newest first.
+    """Read the jobs that a filter names.
 
     Args:
         conn: An open connection.
         context: The application.
         text: The filter, as ``status:failed source:weather/*``.
         before: The id of a job; only jobs created before it.
+        after: The id of a job; only jobs created after it.
+        order: ``newest`` or ``oldest`` first.
         limit: The size of the page.
         count: Whether to count all that the filter names, exactly up to 10,000.
         role: The role of the reader; below admin, secrets cannot be searched.
 
     Raises:
-        InvalidFilter: if the filter or ``before`` is not valid.
+        InvalidFilter: if the filter, ``before`` or ``after`` is not valid.
+        InvalidOption: if there is no such order.
     """
     now = context.now()
-    page = search.find(conn, text, now=now, limit=limit, before=before, view=context.view(role))
+    place: dict[str, Any] = {"before": before, "after": after, "order": choice_option("order", order, search.ORDERS)}
+    page = search.find(conn, text, now=now, limit=limit, view=context.view(role), **place)
     active = [row.id for row in page.rows if row.status.value in _REPORTS]
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     waits = waiting_codes(conn, context, page.rows, now)

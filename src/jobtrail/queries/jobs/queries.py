@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobtrail.async_twin import async_iterator_twin, async_twin
 from jobtrail.queries.base import CappedCount
 from jobtrail.store.jobs import resolve
 
@@ -26,28 +27,35 @@ class JobQueries:
         text: str = "",
         *,
         before: str | None = None,
+        after: str | None = None,
+        order: str = "newest",
         limit: int = 50,
         count: bool = False,
         role: str | None = None,
     ) -> job_list.JobPage:
-        """A page of the jobs that a filter names, newest first.
+        """A page of the jobs that a filter names.
 
         Args:
             text: The filter.
             before: The id of a job; only jobs created before it.
+            after: The id of a job; only jobs created after it.
+            order: ``newest`` or ``oldest`` first.
             limit: The size of the page.
             count: Whether to count all that the filter names, exactly up to 10,000.
             role: The role of the reader; below admin, secrets cannot be searched. None: all can.
 
         Raises:
-            InvalidFilter: if the filter or ``before`` is not valid.
+            InvalidFilter: if the filter, ``before`` or ``after`` is not valid.
+            InvalidOption: if there is no such order.
 
         Example:
             >>> jobs.queries.jobs("status:failed", limit=1).jobs[0].error
             'ValueError: no price'
         """
         with self.context.search() as conn:
-            return job_list.read_page(conn, self.context, text, before=before, limit=limit, count=count, role=role)
+            return job_list.read_page(
+                conn, self.context, text, before=before, after=after, order=order, limit=limit, count=count, role=role
+            )
 
     def job_count(self, text: str = "", *, role: str | None = None) -> CappedCount:
         """How many jobs a filter names, exactly up to 10,000.
@@ -244,3 +252,20 @@ class JobQueries:
         """
         with self.context.search() as conn:
             return bulk.read_preview(conn, self.context, selection, role=role)
+
+    # -- for an event loop ---------------------------------------------------------------------------
+
+    ajobs = async_twin(jobs)
+    ajob_count = async_twin(job_count)
+    ajob_counts = async_twin(job_counts)
+    ajob = async_twin(job)
+    ajob_id = async_twin(job_id)
+    aitem_history = async_twin(item_history)
+    aitems = async_twin(items)
+    aitems_csv = async_iterator_twin(items_csv)
+    alog = async_twin(log)
+    alog_text = async_twin(log_text)
+    aevents = async_twin(events)
+    alineage = async_twin(lineage)
+    aactions = async_twin(actions)
+    abulk_preview = async_twin(bulk_preview)

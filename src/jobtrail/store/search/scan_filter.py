@@ -33,7 +33,8 @@ _AS_IT_IS = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*|[0-9]+")
 class Looking:
     """Walks through the newest jobs that the other words leave, and yields those that fit: the id and the ``also`` named columns.
 
-    searched: how many were looked at so far; ``stopped``: there are older ones, ``last`` is the oldest of these.
+    With ``oldest`` it begins at the other end. searched: how many were looked at so far; ``stopped``: there are more,
+    ``last`` is the one after which they come.
     """
 
     def __init__(
@@ -43,7 +44,10 @@ class Looking:
         conditions: Sequence[ColumnElement[bool]],
         *also: str,
         view: MaskedView | None = None,
+        oldest: bool = False,
     ) -> None:
+        self.oldest = oldest
+        self.turn = jobs.c.id.asc() if oldest else jobs.c.id.desc()
         self.searched = 0
         self.stopped = False
         self.last: str | None = None
@@ -55,25 +59,28 @@ class Looking:
         self._maybe = [one for term in terms if (one := _maybe(term, sqlite=conn.dialect.name == "sqlite")) is not None]
 
     def __iter__(self) -> Iterator[Any]:
-        """The newest first."""
+        """In the order of `turn`."""
         size = FIRST
         while self.searched < NEWEST:
             size = min(size, NEWEST - self.searched)
-            here = [*self._conditions] if self.last is None else [*self._conditions, jobs.c.id < self.last]
-            ids = select(jobs.c.id).where(*here).order_by(jobs.c.id.desc())
-            oldest = self._conn.execute(ids.offset(size - 1).limit(1)).scalar()
-            if oldest is None:
+            here = [*self._conditions] if self.last is None else [*self._conditions, self._beyond(self.last)]
+            ids = select(jobs.c.id).where(*here).order_by(self.turn)
+            edge = self._conn.execute(ids.offset(size - 1).limit(1)).scalar()
+            if edge is None:
                 self.searched += self._conn.execute(select(func.count()).select_from(ids.subquery())).scalar_one()
                 yield from self._of(here)
                 return
             self.searched += size
-            yield from self._of([*here, jobs.c.id >= oldest])
-            self.last = oldest
+            yield from self._of([*here, jobs.c.id <= edge if self.oldest else jobs.c.id >= edge])
+            self.last = edge
             size *= 2
         self.stopped = True
 
+    def _beyond(self, job_id: str) -> ColumnElement[bool]:
+        return jobs.c.id > job_id if self.oldest else jobs.c.id < job_id
+
     def _of(self, conditions: Sequence[ColumnElement[bool]]) -> Iterator[Any]:
-        query = select(*self._columns).where(*conditions, *self._maybe).order_by(jobs.c.id.desc())
+        query = select(*self._columns).where(*conditions, *self._maybe).order_by(self.turn)
         for row in self._conn.execute(query):
             if self._fits(row if self._view is None else self._view.row(row)):
                 yield row

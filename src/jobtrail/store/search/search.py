@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .masked_view import MaskedView
 
 COUNT_CAP = 10_000
+NEWEST_FIRST, OLDEST_FIRST = ORDERS = ("newest", "oldest")
 PAGE = 1000
 SUMMARY = 200  # characters of an error's message in a list
 
@@ -266,9 +267,9 @@ class ListRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Jobs, newest first.
+    """Jobs in the order that was asked for.
 
-    ``next`` is where the following page begins (``before=``), None at the end; ``searched`` how many jobs were
+    ``next`` is where the following page begins (``before=``, or ``after=`` with the oldest first), None at the end; ``searched`` how many jobs were
     looked at one by one, and ``note`` what the page does not tell.
     """
 
@@ -297,9 +298,11 @@ def find(
     now: datetime,
     limit: int = 100,
     before: str | None = None,
+    after: str | None = None,
+    order: str = NEWEST_FIRST,
     view: MaskedView | None = None,
 ) -> Page:
-    """The jobs that a filter names, newest first, those made before the job ``before`` only.
+    """The jobs that a filter names, those made before the job ``before`` and after the job ``after`` only.
 
     With a ``view``, here and below, the filter is compared with masked values.
 
@@ -310,9 +313,13 @@ def find(
     conditions = _conditions(found, _Ask(conn, now, view))
     if before is not None:
         conditions.append(jobs.c.id < _whole_id(before))
+    if after is not None:
+        conditions.append(jobs.c.id > _whole_id(after))
+    oldest = order == OLDEST_FIRST
     if found.wide:
-        return _look(conn, Looking(conn, found.wide, conditions, view=view), limit)
-    rows = conn.execute(select(*_LIGHT).where(*conditions).order_by(jobs.c.id.desc()).limit(limit + 1)).all()
+        return _look(conn, Looking(conn, found.wide, conditions, view=view, oldest=oldest), limit)
+    turn = jobs.c.id.asc() if oldest else jobs.c.id.desc()
+    rows = conn.execute(select(*_LIGHT).where(*conditions).order_by(turn).limit(limit + 1)).all()
     return Page([_read(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None)
 
 
@@ -446,9 +453,10 @@ def _look(conn: Connection, looking: Looking, limit: int) -> Page:
             full = True
             break
         ids.append(row.id)
-    rows = conn.execute(select(*_LIGHT).where(jobs.c.id.in_(ids)).order_by(jobs.c.id.desc())).all() if ids else []
+    rows = conn.execute(select(*_LIGHT).where(jobs.c.id.in_(ids)).order_by(looking.turn)).all() if ids else []
     following = ids[-1] if full else (looking.last if looking.stopped else None)
-    note = Message("store.newest-searched", newest=NEWEST).stored if looking.stopped else None
+    code = "store.oldest-searched" if looking.oldest else "store.newest-searched"
+    note = Message(code, number=NEWEST).stored if looking.stopped else None
     return Page([_read(row) for row in rows], following, looking.searched, note)
 
 

@@ -34,12 +34,13 @@ from jobtrail.job.period import Period
 from jobtrail.job.retry import Retry
 from jobtrail.messages import Message
 from jobtrail.runtime import log_capture
-from jobtrail.runtime.context import AsyncContext, Context
+from jobtrail.runtime.async_context import AsyncContext
+from jobtrail.runtime.context import Context
 from jobtrail.runtime.recorder import MESSAGE_LIMIT
 from jobtrail.runtime.stop import OVERTAKEN, Stop
 from jobtrail.runtime.successor_maker import SuccessorMaker
 from jobtrail.runtime.unfinished import HOOK_FUNCTION, TASK_FUNCTION, refuse_unfinished
-from jobtrail.worker.perform import options_of, slot_of
+from jobtrail.worker.perform import slot_of
 
 from .find import find_task
 from .reports import RemoteRecorder, RemoteSteps
@@ -191,7 +192,7 @@ class RemoteJob:
             state=getattr(bound._submitter, "state", None),
             period=Period.parse(claim.period) if claim.period else None,
             file=FileInput(**order["file"]) if order["file"] else None,
-            slot=slot_of(options_of(claim)),
+            slot=slot_of(claim.said),
             limit=FailedItemsLimit.parse(json.loads(order["max_failed_items"] or "null")),
             successors=successor_maker_of(bound),
         )

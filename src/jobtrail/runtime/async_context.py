@@ -1,0 +1,69 @@
+"""The context of an ``async def`` task function."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jobtrail.job.unit import step_digest
+
+from .context import UNSET, BaseContext
+from .unfinished import called_step, finished_step
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+
+class AsyncContext(BaseContext):
+    """Context of an ``async def`` task function: the members of `Context`; `step` and `ask` are awaited."""
+
+    async def ask(
+        self,
+        name: str,
+        text: str,
+        schema: Any,
+        *,
+        kind: str = "input",
+        expires: Any = None,
+        default: Any = UNSET,
+        columns: Any = None,
+        remember: bool = False,
+    ) -> Any:
+        """`Context.ask`, awaited.
+
+        Args:
+            name: As for `Context.ask`.
+            text: As for `Context.ask`.
+            schema: As for `Context.ask`.
+            kind: As for `Context.ask`.
+            expires: As for `Context.ask`.
+            default: As for `Context.ask`.
+            columns: As for `Context.ask`.
+            remember: As for `Context.ask`.
+        """
+        options = {"kind": kind, "expires": expires, "default": default, "columns": columns, "remember": remember}
+        question = self._question(name, text, schema, options)
+        return await asyncio.to_thread(self._answer, question, schema)
+
+    async def step(self, name: str, function: Callable[..., Awaitable[T] | T], /, *args: Any, **kwargs: Any) -> T:
+        """`Context.step`, awaited; a plain function runs in a thread.
+
+        Args:
+            name: As for `Context.step`.
+            function: Function or coroutine function to call.
+            *args: As for `Context.step`.
+            **kwargs: As for `Context.step`.
+        """
+        self.check_cancelled()
+        digest = step_digest(name, args, kwargs)
+        found, value = await asyncio.to_thread(self._find, name, digest)
+        if not found:
+            started = time.monotonic()
+            with self._around_step(name):
+                result = finished_step(name, await called_step(function, args, kwargs))
+            value = await asyncio.to_thread(self._keep, name, digest, result, time.monotonic() - started)
+        kept: T = value
+        return kept
