@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +15,7 @@ from jobtrail.errors import InvalidArguments, TooLarge
 from jobtrail.job import transitions
 from jobtrail.job.model import Outcome, Status
 from jobtrail.job.transitions import Subject
+from jobtrail.recovery.upkeep import release
 from jobtrail.store import jobs as store_jobs
 from jobtrail.store import retention, successors, workers
 from jobtrail.testing import MovableClock, drain, recover
@@ -85,6 +87,45 @@ def test_c54_who_comes_after_which_end(app, end, status, comes):
         assert row.reason == f"follows load {job.id}, which is {status}"
     assert names(job).count("followed") == 2
     assert names(job).count("not_followed") == 3
+
+
+def test_many_successors_come_in_chunks_each_once(app, monkeypatch):
+    monkeypatch.setattr(successors, "CHUNK", 3)
+    task, publish = app.task_named("load"), app.task_named("publish")
+    for place in range(8):
+        using = [publish.using(period=f"200{place}"), publish.using(labels={"a": "b"}), publish.then(publish, {"name": "last"})][place % 3]
+        task = task.then(using, {"name": f"{place}"}, on=("success", "failure", "ended")[place % 4 - 1])
+    job = task.enqueue()
+    worker = app.worker(beat=None)
+    asyncio.run(turns_until_ended(worker, job))
+    assert app.find("task:publish") == [], "nothing but the end was written in its transaction"
+    assert {one["state"] for one in job.successors()} == {"waiting"}
+    assert release(app.store) == 3
+    drain(app)
+    ended = [one for one in job.successors() if one["state"] != "skipped"]
+    assert len(ended) == sum(one["on"] != ["failure"] for one in job.successors()) == 6
+    assert len(app.find("task:publish", limit=50)) == len(ended) + sum(bool(one["successor"].next) for one in ended)
+    assert names(job).count("followed") == 6
+    assert names(job).count("not_followed") == 2
+    assert release(app.store) == 0
+
+
+async def turns_until_ended(worker, job):
+    async with asyncio.timeout(10):
+        while job.refresh().active:
+            await worker.run_once()
+            await asyncio.sleep(0.01)
+    worker.close()
+
+
+def test_a_job_that_is_retried_before_its_successors_have_come_is_followed_by_both_ends(app, monkeypatch):
+    monkeypatch.setattr(successors, "CHUNK", 1)
+    job = chained(app).enqueue(end="failure")
+    asyncio.run(turns_until_ended(app.worker(beat=None), job))
+    job.retry(actor="ann")
+    job.cancel(actor="ann")
+    drain(app)
+    assert came(app) == ["cancelled", "ended", "failure"]
 
 
 def test_c54_a_cancelled_job_starts_what_wants_to_come_then(app):

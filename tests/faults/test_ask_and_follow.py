@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fleet import Fleet, fleet
+from sqlalchemy import func, select
 from test_crash_points import crash_and_recover
 
+from jobtrail.database.tables import releases
+from jobtrail.store.successors import CHUNK
 from jobtrail.testing import drain
 
 if TYPE_CHECKING:
@@ -46,6 +49,25 @@ def test_asked_once_answered_once_and_followed_once(one: Fleet, first: str, seco
     assert len(one.diary("load")) == 1
     assert [line["many"] for line in one.diary("follows")] == [3], "exactly one successor"
     assert [found.status.value for found in one.jobs.find("task:follows")] == ["completed"]
+
+
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_a_worker_that_dies_between_two_chunks_of_successors_loses_none_and_doubles_none(one: Fleet) -> None:
+    import works
+
+    works.jobs.store = works.jobs.service.store = one.jobs.store
+    quick, count = works.jobs.task_named("quick"), 2 * CHUNK + 50
+    bound = quick.using()
+    for _ in range(count):
+        bound = bound.then(quick, on="ended")
+    job = bound.enqueue()
+    crash_and_recover(one, "released")
+    with one.jobs.store.read() as conn:
+        assert conn.execute(select(func.count()).select_from(releases)).scalar() == 0
+    assert {str(row.status) for row in one.rows().values()} == {"completed"}
+    assert len(one.rows()) == 1 + count
+    assert len({made["job"] for made in job.successors()}) == count
+    assert len(one.diary("end")) == 1 + count, "each ran once"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -152,14 +153,16 @@ def _open(
 ) -> None:
     if successors.group_of(conn, group) is not None:
         return  # the try before this one was committed, its answer was lost
-    order = sorted(range(len(prepared)), key=lambda i: (prepared[i].new.unit or "", prepared[i].new.id))
-    ids: dict[int, str] = {}
-    for i in order:
-        answer = store.submit_on(conn, prepared[i].new, prepared[i].rules)
-        submit.check_answer(answer, prepared[i])
-        ids[i] = answer.id
-    members: dict[str, Status | None] = {ids[i]: None for i in range(len(prepared))}
-    for job_id in sorted(members):
+    plain = [replace(one.new, followed=True) for one in prepared if one.plain]
+    store.insert_followed(conn, plain)
+    ids = {one.id: one.id for one in plain}
+    others = sorted((one for one in prepared if not one.plain), key=lambda one: (one.new.unit or "", one.new.id))
+    for one in others:
+        answer = store.submit_on(conn, one.new, one.rules)
+        submit.check_answer(answer, one)
+        ids[one.new.id] = answer.id
+    members: dict[str, Status | None] = {ids[one.new.id]: None for one in prepared}
+    for job_id in sorted({ids[one.new.id] for one in others}):
         members[job_id] = successors.follow_existing(conn, job_id)
     successors.open_group(
         conn, store.dialect, group, list(members.items()), following, store.now(), name=name, actor=actor

@@ -321,7 +321,7 @@ def cancel(
             transitions.cancelled(Subject.of(one), at, actor=actor, reason=Message("commands.with-job", job=row.id).stored)
             for one in children
         ]
-        if move in jobs.apply(conn, store.dialect, [move, *also], at):
+        if move in jobs.apply(conn, store.dialect, [move, *also], at, wake=store.wake.need):
             return IllegalMove(Message("commands.job-changed", job=row.id), row.id)
         return move.to.value
 

@@ -283,21 +283,18 @@ successors = Table(
     Index("jobtrail_successors_group", "group_id"),
 )
 
+# Ends of jobs with many successors, which come in chunks; ``passed`` is the last successor that was looked at.
+releases = Table(
+    "jobtrail_releases", metadata, Column("id", Id, primary_key=True), Column("after", Id, nullable=False),
+    Column("status", Text, nullable=False), Column("passed", Id),
+)  # fmt: skip
 groups = Table(
-    "jobtrail_groups",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", FreeText),
-    Column("total", Integer, nullable=False),
-    Column("outcome", Text),
-    Column("actor", FreeText),
-    Column("created_at", Moment, nullable=False),
-    Column("finished_at", Moment),
-)
-
+    "jobtrail_groups", metadata, Column("id", Id, primary_key=True), Column("name", FreeText),
+    Column("total", Integer, nullable=False), Column("outcome", Text), Column("actor", FreeText),
+    Column("created_at", Moment, nullable=False), Column("finished_at", Moment),
+)  # fmt: skip
 group_members = Table(
-    "jobtrail_group_members",
-    metadata,
+    "jobtrail_group_members", metadata,
     Column("group_id", Id, nullable=False),
     Column("job_id", Id, nullable=False),
     Column("position", Integer, nullable=False),

@@ -26,7 +26,7 @@ CHANNEL = "jobtrail_wake"
 PAUSE = 1.0  # seconds before a listener that failed begins anew
 # A session that listens is idle by design; servers before version 14 have no such limit.
 _MAY_BE_IDLE = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
-WORK, DEAD, SUSPECT, SCHEDULES, QUEUES = "work", "dead", "suspect", "schedules", "queues"
+WORK, DEAD, SUSPECT, SCHEDULES, QUEUES, RELEASE = "work", "dead", "suspect", "schedules", "queues", "release"
 Words = frozenset[str]
 Callback = Callable[[Words], None]
 

@@ -23,7 +23,7 @@ from jobtrail.job.failure import describe
 from jobtrail.job.transitions import Subject
 from jobtrail.job.worker_loss import Lost
 from jobtrail.messages import Message
-from jobtrail.store import jobs, workers
+from jobtrail.store import jobs, successors, workers
 from jobtrail.store.workers import boot_id, pid_namespace, process_start
 
 from .end_writer import replay, write_group
@@ -46,7 +46,32 @@ if TYPE_CHECKING:
     from .heartbeat import Beat
 
 PAGE = 200
+REST = 0.005  # seconds between two chunks of successors, in which others write
 _log = logging.getLogger("jobtrail.upkeep")
+
+
+def release(store: Store, *, wait: Callable[[float], Any] = time.sleep) -> int:
+    """Let the successors come that ends have left for later, because they are many, a chunk in each transaction; what a worker leaves in the middle, the next one continues.
+
+    Args:
+        store: The store.
+        wait: Called between two transactions with the seconds of a rest; True ends the call.
+
+    Returns:
+        How many transactions it took.
+    """
+
+    def write(conn: Connection) -> bool:
+        return successors.release(conn, store.dialect, store.now(), store.wake.need)
+
+    chunks = 0
+    with store.read() as conn:
+        some = successors.are_left_to_release(conn)
+    while some and store.write_beside(write):
+        chunks += 1
+        if wait(REST):
+            break
+    return chunks
 
 
 @dataclass(frozen=True, slots=True)

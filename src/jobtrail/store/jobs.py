@@ -91,7 +91,7 @@ def apply(
     now: datetime,
     *,
     ledgers: Mapping[str, tuple[str, tuple[int, int, int] | None]] | None = None,
-    wake: Callable[[], None] | None = None,
+    wake: Callable[..., None] | None = None,
 ) -> list[Move]:
     """Write moves, each with its trail and what follows for its unit, in the caller's transaction.
 
@@ -162,7 +162,7 @@ def _what_follows(
     done: Sequence[Move],
     followed: set[str],
     now: datetime,
-    wake: Callable[[], None] | None,
+    wake: Callable[..., None] | None,
 ) -> None:
     """Questions and successors of moves that were written."""
     asking = [move for move in done if move.asks is not None]

@@ -97,6 +97,14 @@ class Store:
         self.wake.need()
         submissions.insert_alike(conn, self.dialect, template, rows, self.now())
 
+    def insert_followed(self, conn: Connection, new: Sequence[NewJob]) -> None:
+        """Store jobs that cannot meet another, all of one shape by one statement, in a transaction that is open already."""
+        alike: dict[Any, list[NewJob]] = {}
+        for one in new:
+            alike.setdefault(self._shape(one), []).append(one)
+        for some in alike.values():
+            self._insert(conn, some)
+
     @staticmethod
     def _shape(new: NewJob) -> Any:
         return tuple(submissions.shape(new))

@@ -6,10 +6,11 @@ from collections import defaultdict
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import delete, exists, func, insert, select, update
 
-from jobtrail.database.tables import group_members, groups, jobs, successors
-from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status
+from jobtrail.database.tables import group_members, groups, jobs, releases, successors
+from jobtrail.database.wakeup import RELEASE
+from jobtrail.job.model import ACTIVE, FINAL, Outcome, Status, new_id
 from jobtrail.job.successor import Successor, outcome_of_group, shown_ends
 from jobtrail.messages import Message
 
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from jobtrail.database.dialects import Dialect
+    from jobtrail.job.model import NewJob
     from jobtrail.job.transitions import Move
 
 SUBMITTED, SKIPPED, REFUSED = "submitted", "skipped", "refused"
+CHUNK = 200  # successors that come in one transaction
 _ACTIVE = [status.value for status in ACTIVE]
 
 
@@ -79,9 +82,12 @@ def after_ends(
     ended: Sequence[Move],
     followed: set[str],
     now: datetime,
-    wake: Callable[[], None] | None = None,
+    wake: Callable[..., None] | None = None,
 ) -> None:
-    """All that comes after these moves, which have just been written and end their jobs."""
+    """All that comes after these moves, which have just been written and end their jobs.
+
+    Where that are over `CHUNK` successors more than ends, they are left to `release`.
+    """
     end = _End(conn, dialect, now)
     for move in ended:
         if move.follow:
@@ -89,13 +95,61 @@ def after_ends(
             declare(conn, dialect, _not_come(conn, move, declared), now, after=move.job_id)
     wanted = sorted({move.job_id for move in ended if move.follow or move.job_id in followed})
     rows = defaultdict(list)
-    for row in _waiting_for(conn, wanted):
-        rows[row.after].append(row)
     states = {move.job_id: move.to for move in ended}
+    most = CHUNK + len(wanted)
+    found = _waiting_for(conn, wanted, limit=most + 1)
+    if len(found) > most:
+        _leave_to_release(conn, dialect, states, wanted)
+        found = []
+        if wake is not None:
+            wake(RELEASE)
+    for row in found:
+        rows[row.after].append(row)
     came = sum(end.of_job(job_id, states[job_id], rows[job_id]) for job_id in wanted if rows[job_id])
     came += end.of_groups({job_id: states[job_id] for job_id in wanted if job_id in followed})
     if came and wake is not None:
         wake()
+
+
+def _leave_to_release(conn: Connection, dialect: Dialect, states: Mapping[str, Status], job_ids: Sequence[str]) -> None:
+    mine = (successors.c.after.in_(list(job_ids)), successors.c.state.in_((WAITING, SKIPPED)))
+    ended = sorted(conn.execute(select(successors.c.after).where(*mine).distinct()).scalars())
+    rows = [(new_id(), job_id, states[job_id].value) for job_id in ended]
+    dialect.insert_many(conn, releases, ("id", "after", "status"), rows)
+
+
+def are_left_to_release(conn: Connection) -> bool:
+    """Whether an end has left successors to `release`."""
+    return conn.execute(select(releases.c.id).limit(1)).first() is not None
+
+
+def release(conn: Connection, dialect: Dialect, now: datetime, wake: Callable[[], None]) -> bool:
+    """Let the next `CHUNK` successors of the oldest ends come that left them for later; any process may.
+
+    A job that was retried meanwhile may have ended again: its earlier end comes first.
+
+    Returns:
+        False where nothing is left, or other processes are at it.
+    """
+    earlier = releases.alias()
+    first_of_job = ~exists().where(earlier.c.after == releases.c.after, earlier.c.id < releases.c.id)
+    oldest = select(releases).where(first_of_job).order_by(releases.c.id).limit(CHUNK)
+    if conn.dialect.name == "postgresql":
+        oldest = oldest.with_for_update(skip_locked=True, of=releases)
+    end, left, over = _End(conn, dialect, now), CHUNK, []
+    for row in conn.execute(oldest).all():
+        found = _waiting_for(conn, [row.after], passed=row.passed, limit=left)
+        if found and end.of_job(row.after, Status(row.status), found):
+            wake()
+        if len(found) == left:
+            conn.execute(update(releases).where(releases.c.id == row.id).values(passed=found[-1].id))
+            left = 0
+            break
+        over.append(row.id)
+        left -= len(found)
+    if over:
+        conn.execute(delete(releases).where(releases.c.id.in_(over)))
+    return bool(over) or not left
 
 
 def _not_come(conn: Connection, move: Move, declared: list[Successor]) -> list[Successor]:
@@ -114,7 +168,9 @@ def reopen(conn: Connection, job_ids: Iterable[str]) -> None:
     conn.execute(update(group_members).where(*mine).values(status=None))
 
 
-def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
+def _waiting_for(
+    conn: Connection, job_ids: Sequence[str], *, passed: str | None = None, limit: int | None = None
+) -> Sequence[Any]:
     """Skipped ones too: a job that was retried may end as they want.
 
     Not those that an earlier run has named: this run has said what follows it.
@@ -122,9 +178,11 @@ def _waiting_for(conn: Connection, job_ids: Sequence[str]) -> Sequence[Any]:
     if not job_ids:
         return []
     query = select(successors).where(successors.c.after.in_(list(job_ids)), successors.c.state.in_((WAITING, SKIPPED)))
+    if passed is not None:
+        query = query.where(successors.c.id > passed)
     if conn.dialect.name == "postgresql":
         query = query.with_for_update()
-    found = conn.execute(query.order_by(successors.c.id)).all()
+    found = conn.execute(query.order_by(successors.c.id).limit(limit)).all()
     return [row for row in found if row.state == WAITING or Successor.from_json(row.template).run is None]
 
 
@@ -135,13 +193,14 @@ class _End:
         self._conn = conn
         self._dialect = dialect
         self._now = now
+        self._plain: dict[tuple[str, ...], list[tuple[Successor, NewJob]]] = defaultdict(list)
 
     def of_job(self, job_id: str, status: Status, rows: Sequence[Any]) -> int:
         """How many successors came."""
         row = self._conn.execute(
             select(jobs.c.task, jobs.c.root, jobs.c.result, jobs.c.run_no).where(jobs.c.id == job_id)
         ).one()
-        came, lines = 0, []
+        lines = []
         for one in rows:
             following = Successor.from_json(one.template)
             if not following.comes_after(status):
@@ -150,9 +209,9 @@ class _End:
                 continue
             why = Message("store.follows", task=row.task, status=status, job=job_id).stored
             new = following.job(self._now, parent=job_id, root=row.root or job_id, why=why, result=row.result)
-            line = self._submit(following, new)
-            came += line["state"] == SUBMITTED
-            lines.append(line)
+            lines.append(self._submit(following, new))
+        self._write_plain()
+        came: int = sum(line["state"] == SUBMITTED for line in lines)
         told = [
             events.note(
                 job_id, self._now, _EVENT[line["state"]], run_no=row.run_no, actor="jobtrail",
@@ -168,9 +227,13 @@ class _End:
         self._settle(row.id, SKIPPED, None, reason)
         return {"state": SKIPPED, "task": following.task, "job": None, "reason": reason}
 
-    def _submit(self, following: Successor, new: Any) -> dict[str, Any]:
+    def _submit(self, following: Successor, new: NewJob) -> dict[str, Any]:
+        """What becomes of a successor; one that cannot meet another job is written by `_write_plain`."""
         unit = following.unit()
         labels = _labels(following.new)
+        if unit is None and not labels:
+            self._plain[tuple(submissions.shape(new))].append((following, new))
+            return {"state": SUBMITTED, "task": following.task, "job": new.id, "reason": None}
         rules = Rules(unit=unit, if_active=following.if_active, if_done=following.if_done, labels=labels)
         answer = submissions.submit(self._conn, self._dialect, new, rules, self._now)
         state, reason = SUBMITTED, None
@@ -182,6 +245,17 @@ class _End:
         if answer.created and following.next:
             declare(self._conn, self._dialect, following.next, self._now, after=new.id)
         return {"state": state, "task": following.task, "job": answer.id, "reason": reason}
+
+    def _write_plain(self) -> None:
+        """Write those that cannot meet another job, all of one shape together."""
+        for alike in self._plain.values():
+            submissions.insert_plain(self._conn, self._dialect, [new for _, new in alike], self._now)
+            settled = [(one.id, SUBMITTED, new.id, None, self._now) for one, new in alike]
+            self._dialect.update_many(self._conn, successors, ("id",), ("state", "job_id", "reason", "at"), settled)
+            for one, new in alike:
+                if one.next:
+                    declare(self._conn, self._dialect, one.next, self._now, after=new.id)
+        self._plain.clear()
 
     def _settle(self, successor: str, state: str, job_id: str | None, reason: str | None) -> None:
         values = {"state": state, "job_id": job_id, "reason": reason, "at": self._now}
@@ -241,7 +315,9 @@ class _End:
             return 0
         reason = Message("store.follows-group", why=why).stored
         new = following.job(self._now, parent=group, root=group, why=reason, result=results)
-        return int(self._submit(following, new)["state"] == SUBMITTED)
+        line = self._submit(following, new)
+        self._write_plain()
+        return int(line["state"] == SUBMITTED)
 
 
 _EVENT = {SUBMITTED: "followed", SKIPPED: "not_followed", REFUSED: "not_followed"}

@@ -185,7 +185,8 @@ def crash(
     Args:
         jobs: The application; the worker uses its database.
         app: Name of the application for the other process, as for ``jobtrail --app``.
-        at: claim_answer_lost, claimed, step:NAME, item:N, before_settle, settle_answer_lost or after_settle.
+        at: claim_answer_lost, claimed, step:NAME, item:N, before_settle, settle_answer_lost,
+            after_settle or released.
         timeout: Longest wait in seconds.
         environment: Additional environment variables.
         arguments: Additional arguments of ``jobtrail worker``.

@@ -12,20 +12,23 @@ import runpy
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from jobtrail.errors import InvalidOption
 from jobtrail.messages import Message
+from jobtrail.recovery import upkeep
 from jobtrail.runtime.item_loops import ItemLoop
 from jobtrail.runtime.recorder import Recorder
 from jobtrail.runtime.steps import StepKeeper
+from jobtrail.worker import session
 from jobtrail.worker.run_starter import RunStarter
 from jobtrail.worker.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NAMED = ("claim_answer_lost", "claimed", "before_settle", "settle_answer_lost", "after_settle")
+NAMED = ("claim_answer_lost", "claimed", "before_settle", "settle_answer_lost", "after_settle", "released")
 
 
 def check(point: str) -> None:
@@ -47,7 +50,7 @@ def install(point: str) -> None:
 
     Args:
         point: ``before_settle``: an end is about to be written. ``settle_answer_lost``: it is written, and the worker
-            does not know yet. ``after_settle``: the turn is over. ``claim_answer_lost``: jobs are claimed, and the
+            does not know yet. ``after_settle``: the turn is over. ``released``: a chunk of many successors has come. ``claim_answer_lost``: jobs are claimed, and the
             worker does not know yet. ``claimed``: a run begins. ``step:NAME``: a step is kept. ``item:N``: the N-th
             item of a job is recorded.
 
@@ -63,6 +66,7 @@ def install(point: str) -> None:
 
     _at_turns(reached)
     _at_items(reached)
+    _at_releases(reached)
     start, save = RunStarter._perform, StepKeeper.save
 
     @functools.wraps(start)
@@ -128,7 +132,21 @@ def _at_items(reached: Callable[[str], None]) -> None:
     _replace(Recorder, "item", taken)
 
 
-def _replace(owner: type, name: str, function: Callable[..., Any]) -> None:
+def _at_releases(reached: Callable[[str], None]) -> None:
+    release = upkeep.release
+
+    def resting(store: Any, *, wait: Callable[[float], Any] = time.sleep) -> int:
+        def rest(seconds: float) -> Any:
+            reached("released")
+            return wait(seconds)
+
+        return release(store, wait=rest)
+
+    for caller in (upkeep, session):
+        _replace(caller, "release", resting)
+
+
+def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
 

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from jobtrail.database.wakeup import DEAD
+from jobtrail.database.wakeup import DEAD, RELEASE
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.executors import process_state
 from jobtrail.job import transitions
@@ -23,7 +23,7 @@ from jobtrail.recovery.background_loop import BackgroundLoop
 from jobtrail.recovery.end_writer import replay
 from jobtrail.recovery.heartbeat import ChildBeat, ThreadBeat
 from jobtrail.recovery.retention import RetentionLoop
-from jobtrail.recovery.upkeep import Upkeep
+from jobtrail.recovery.upkeep import Upkeep, release
 from jobtrail.recovery.worker_condition import Condition
 from jobtrail.store import jobs, workers
 from jobtrail.store.totals import folding
@@ -105,6 +105,7 @@ class WorkerSession:
         self._retention = RetentionLoop(store, settings)
         self._leaving = threading.Event()
         self._totals = BackgroundLoop("totals", self._join_totals, JOIN_TOTALS_EVERY)
+        self._releases = BackgroundLoop("releases", self._release, settings.sweep_interval)
         self._companions: list[Companion] = []
         self.condition = Condition(store.now)
 
@@ -124,11 +125,15 @@ class WorkerSession:
             self._upkeep_loop.start()
             self._retention.start()
             self._totals.start()
+            self._releases.start()
         for companion in self._companions:
             companion.start()
 
     def _join_totals(self) -> None:
         folding.run_once(self._store, self._store.now(), wait=self._leaving.wait)
+
+    def _release(self) -> None:
+        release(self._store, wait=self._leaving.wait)
 
     def _look_at_once(self) -> None:
         """Recover at once what a predecessor on this host left; where that fails, the background loop repeats it."""
@@ -149,6 +154,7 @@ class WorkerSession:
         self._retention.stop()
         self._leaving.set()
         self._totals.stop()
+        self._releases.stop()
         with contextlib.suppress(StoreError):
             self._store.write(lambda conn: workers.set_state(conn, self.id, "stopping"))
 
@@ -182,6 +188,8 @@ class WorkerSession:
     def _on_word(self, words: frozenset[str]) -> None:
         if DEAD in words:
             self._upkeep_loop.wake()
+        if RELEASE in words:
+            self._releases.wake()
         for companion in self._companions:
             companion.listen(words)
 
@@ -197,7 +205,7 @@ class WorkerSession:
 
     def health(self) -> list[Health]:
         """The health of the background loops of this session."""
-        loops = (self._beat, self._upkeep_loop, self._retention, self._totals) if self._leads else (self._beat,)
+        loops = (self._beat, self._upkeep_loop, self._retention, self._totals, self._releases) if self._leads else (self._beat,)
         own = [*(one.health() for one in loops), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jobtrail.database.wakeup import QUEUES, SUSPECT
 from jobtrail.errors import StoreError, StoreUnavailable
 from jobtrail.job.model import StopCause, new_id
+from jobtrail.recovery import upkeep
 from jobtrail.recovery.heartbeat import TICK
 from jobtrail.runtime import log_capture
 from jobtrail.runtime.recorder import Flusher
@@ -255,6 +256,8 @@ class Worker:
         return False
 
     def _something_waits(self, *, due_only: bool) -> bool:
+        if upkeep.release(self.store):
+            return True
         with self.store.read() as conn:
             waits = jobs.something_waits(conn, self._slots.open, self.store.now() if due_only else None)
         return waits or self.turns.limits.due
