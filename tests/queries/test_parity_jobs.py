@@ -241,6 +241,19 @@ def test_an_item_shows_all_that_it_was(
     assert old.item_history(9) == []
 
 
+def test_a_group_is_the_same_everywhere(jobs: JobTrail, get: Callable[[str], Any], command: Callable[..., str]) -> None:
+    load = jobs.task_named("load")
+    group = jobs.group([(load, {"rows": 1}), (load, {"rows": 2, "bad": 1})], then=load, name="two")
+    drain(jobs)
+    found = jobs.queries.group(group.id)
+    expected = found.model_dump(mode="json", exclude={"now"})
+    answers = [get(f"/../groups/{group.id}"), json.loads(command("group", group.id[-12:], "--json"))]
+    assert [{name: answer[name] for name in expected} for answer in answers] == [expected, expected]
+    told = command("group", group.id)
+    assert all(job.id[-8:] in told for job in group.jobs())
+    assert "two" in told
+
+
 def test_find_each_and_count_are_the_list(jobs: JobTrail, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [line.id for line in jobs.queries.jobs().jobs]
     monkeypatch.setattr("jobtrail.commands.service.PAGE", 2)
@@ -280,5 +293,5 @@ def test_actions_are_those_of_the_page_and_of_bulk_previews(jobs: JobTrail) -> N
 def test_every_query_is_compared() -> None:
     own = {name for name in vars(JobQueries) if not name.startswith("_") and callable(getattr(JobQueries, name))}
     own -= {f"a{name}" for name in own}
-    compared = {"jobs", "job_counts", "job_count", "job", "items", "items_csv", "item_history", "log", "log_text", "events", "lineage"}
+    compared = {"jobs", "job_counts", "job_count", "job", "items", "items_csv", "item_history", "log", "log_text", "events", "lineage", "group"}
     assert own == compared | {"actions", "bulk_preview", "job_id"}

@@ -72,6 +72,7 @@ const routeTree = root.addChildren([
     validateSearch: words("items"),
     component: later(async () => (await import("./pages/job")).Job),
   }),
+  createRoute({ ...at("/groups/$id"), component: later(async () => (await import("./pages/group")).Group) }),
   createRoute({
     ...at("/coverage"),
     validateSearch: words("task", "zoom", "at"),

@@ -25,6 +25,15 @@ def question_id(text: str) -> str:
     return _stored_form(text, Message("commands.no-question", question=text[:60]))
 
 
+def group_id(text: str) -> str:
+    """Return the id of a group in the form in which it is stored.
+
+    Raises:
+        NotFound: if the text is not an id.
+    """
+    return _stored_form(text, Message("commands.no-group", group=text[:60]))
+
+
 def _stored_form(text: str, not_found: Message) -> str:
     found = text.lower()
     if not ID.fullmatch(found):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy import Text, cast, delete, exists, func, insert, select, update
 
 from jobtrail.database.tables import group_members, groups, jobs, releases, successors
 from jobtrail.database.wakeup import RELEASE
@@ -378,6 +378,38 @@ def group_of(conn: Connection, group: str) -> dict[str, Any] | None:
     counts = {one.status: one.count for one in conn.execute(by_status.group_by(group_members.c.status))}
     following = conn.execute(select(successors).where(successors.c.group_id == group).order_by(successors.c.id))
     return {**dict(row._mapping), "counts": counts, "following": [_shown(one) for one in following]}
+
+
+def groups_ending_with(conn: Connection, ending: str) -> list[str]:
+    """The ids of the groups, at most two, that are this or end so."""
+    like = cast(groups.c.id, Text).endswith(ending.lower(), autoescape=True)
+    return list(conn.execute(select(groups.c.id).where(like).limit(2)).scalars())
+
+
+def standing_of_group(conn: Connection, group: str) -> dict[str | None, int]:
+    """How many members of a group stand in each status now; None: removed since."""
+    by_status = (
+        select(jobs.c.status, func.count())
+        .select_from(group_members.outerjoin(jobs, jobs.c.id == group_members.c.job_id))
+        .where(group_members.c.group_id == group)
+        .group_by(jobs.c.status)
+    )
+    return {row[0]: row[1] for row in conn.execute(by_status)}
+
+
+def page_of_group(conn: Connection, group: str, *, after: int, limit: int) -> list[Any]:
+    """Members with a position from ``after`` on, in the order of their submission; removed ones have no task."""
+    query = (
+        select(
+            group_members.c.position, group_members.c.job_id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.file,
+            jobs.c.started_at, jobs.c.finished_at, func.coalesce(jobs.c.status, group_members.c.status).label("status"),
+        )
+        .select_from(group_members.outerjoin(jobs, jobs.c.id == group_members.c.job_id))
+        .where(group_members.c.group_id == group, group_members.c.position >= after)
+        .order_by(group_members.c.position)
+        .limit(limit)
+    )  # fmt: skip
+    return list(conn.execute(query))
 
 
 def groups_of_job(conn: Connection, job_id: str) -> list[str]:

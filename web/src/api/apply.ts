@@ -38,6 +38,8 @@ export function applied(
 
 /** Rows stay where they are and change in place; the list is asked for again where its order is another. */
 function jobs(client: QueryClient, q: string, news: News): void {
+  const group = /^group:([0-9a-f-]{36})$/.exec(q)?.[1];
+  if (group && news.type === "change") ask(client, [`groups/${group}`]);
   const key = ["jobs", "list", q];
   const parts = news.parts as Record<string, JobLine>;
   client.setQueryData<InfiniteData<JobPage>>(key, (old) => {

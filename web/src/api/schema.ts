@@ -164,6 +164,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/groups/{group_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A group of jobs: how its members stand, and what follows */
+        get: operations["getGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/retry": {
         parameters: {
             query?: never;
@@ -2046,6 +2063,94 @@ export interface components {
             remember?: boolean | null;
         };
         /**
+         * GroupDetail
+         * @description A group: jobs that were submitted together.
+         */
+        GroupDetail: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string | null;
+            /** Actor */
+            actor: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Finished At
+             * @description When the last member had ended and what follows came.
+             */
+            finished_at: string | null;
+            /**
+             * Outcome
+             * @description success, partial or error; null until all members have ended.
+             */
+            outcome: string | null;
+            /** Total */
+            total: number;
+            /**
+             * Ended
+             * @description Members that have ended, as they stand now; removed ones count.
+             */
+            ended: number;
+            /**
+             * Status
+             * @description Members by status, as they stand now; removed ones are left out.
+             */
+            status: {
+                [key: string]: number;
+            };
+            /** Successors */
+            successors: components["schemas"]["FollowingJob"][];
+            /**
+             * Members
+             * @description In the order of their submission.
+             */
+            members: components["schemas"]["GroupMember"][];
+            /**
+             * Next
+             * @description The ``after`` of the following page of members; null at the end.
+             */
+            next: number | null;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * GroupMember
+         * @description A job of a group.
+         */
+        GroupMember: {
+            /** Job */
+            job: string;
+            /**
+             * Status
+             * @description Of a job that was removed: the one in which it ended.
+             */
+            status: string | null;
+            /**
+             * Removed
+             * @description The job is kept no longer.
+             */
+            removed: boolean;
+            /** Task */
+            task: string | null;
+            /** Source */
+            source: string | null;
+            /** Period */
+            period: string | null;
+            /** File */
+            file: string | null;
+            /** Started At */
+            started_at: string | null;
+            /** Finished At */
+            finished_at: string | null;
+        };
+        /**
          * HeldJob
          * @description A job that a worker executes.
          */
@@ -2409,8 +2514,18 @@ export interface components {
             name: string | null;
             /** Total */
             total: number;
-            /** Ended */
+            /**
+             * Ended
+             * @description Members that have ended, as they stand now; removed ones count.
+             */
             ended: number;
+            /**
+             * Status
+             * @description Members by status, as they stand now.
+             */
+            status: {
+                [key: string]: number;
+            };
             /** Outcome */
             outcome: string | null;
             /** Successors */
@@ -4608,6 +4723,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getGroup: {
+        parameters: {
+            query?: {
+                /** @description The ``next`` of the page before. */
+                after?: number;
+                /** @description Of members. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupDetail"];
+                };
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];

@@ -10,6 +10,7 @@ export type JobWhole = Shapes["JobDetail"];
 export type Action = Shapes["Action"];
 export type Attempt = Shapes["Attempt"];
 export type Following = Shapes["FollowingJob"];
+export type GroupShape = Shapes["GroupDetail"];
 export type Item = Shapes["JobItem"];
 export type ItemPage = Shapes["ItemPage"];
 export type ItemHistory = Shapes["ItemHistory"];

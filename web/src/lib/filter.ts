@@ -23,6 +23,7 @@ export const KEYS = [
   "worker",
   "id",
   "rerun_of",
+  "group",
   "celery",
   "args.",
 ] as const;

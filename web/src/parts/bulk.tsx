@@ -84,7 +84,7 @@ export function BulkBar({ jobs, q, all, total, waiting, onAll, onClear, open, on
 
 type Chosen = { filter: string } | { ids: string[] };
 
-function BulkDialog({
+export function BulkDialog({
   name,
   chosen,
   onClose,

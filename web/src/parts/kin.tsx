@@ -5,6 +5,7 @@ import { useSpeech } from "../i18n";
 import { tail } from "../lib/format";
 import { shapeOf } from "../lib/words";
 import { Card, Icon } from "./basic";
+import { Graph, useNodes } from "./graph";
 import { useActor } from "./status";
 
 export function Kin({ job }: { job: JobWhole }) {
@@ -63,21 +64,25 @@ export function Kin({ job }: { job: JobWhole }) {
 
 function Chain({ job }: { job: JobWhole }) {
   const { t, tWord } = useSpeech();
+  const { ofJob } = useNodes();
   return (
     <Card title={t("chain.title")} className="o5">
       <div className="card-body">
+        <Graph roots={ofJob(job)} label={t("chain.title")} />
         <ul className="chain">
           {job.ancestors.map((one) => (
             <li key={one.id}>
               <span className="dim">{t("chain.from")}</span>{" "}
               {one.group ? (
-                <span>{t("chain.group", { name: one.name ?? tail(one.id) })}</span>
+                <Link to="/groups/$id" params={{ id: one.id }}>
+                  {t("chain.group", { name: one.name ?? tail(one.id) })}
+                </Link>
               ) : (
                 <Link to="/jobs/$id" params={{ id: one.id }}>
                   {one.name}
                 </Link>
               )}
-              {one.status && <span className="dim"> {tWord("status", one.status)}</span>}
+              {one.status && <span className="dim"> {tWord(one.group ? "outcome" : "status", one.status)}</span>}
             </li>
           ))}
           {job.successors.map((one) => (
@@ -85,7 +90,10 @@ function Chain({ job }: { job: JobWhole }) {
           ))}
           {job.groups.map((group) => (
             <li key={group.id}>
-              <span className="dim">{t("chain.in")}</span> {t("chain.group", { name: group.name ?? tail(group.id) })}{" "}
+              <span className="dim">{t("chain.in")}</span>{" "}
+              <Link to="/groups/$id" params={{ id: group.id }}>
+                {t("chain.group", { name: group.name ?? tail(group.id) })}
+              </Link>{" "}
               <span className="dim">{t("chain.ended", { n: group.ended, all: group.total })}</span>
               {group.successors.length > 0 && (
                 <ul className="chain">

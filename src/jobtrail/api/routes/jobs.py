@@ -6,9 +6,10 @@ import hashlib
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 
+from jobtrail.api import ids
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.bodies import takes_arguments
 from jobtrail.api.requests import AwareMoment, WithReason
@@ -19,6 +20,7 @@ from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
 from jobtrail.messages import Message
 from jobtrail.queries.base import ID, Model
+from jobtrail.queries.jobs.groups import MOST_MEMBERS, GroupDetail
 from jobtrail.queries.jobs.job_detail import JobDetail
 from jobtrail.queries.jobs.job_list import JobCounts, JobPage, StoredJob, job_line
 
@@ -92,6 +94,7 @@ def make(context: ApiContext) -> APIRouter:
     """The routes of this file."""
     router = routes("jobs")
     _looking(router, context)
+    _groups(router, context)
     _submitting(router, context)
     _steering(router, context)
     return router
@@ -144,6 +147,22 @@ def _looking(router: APIRouter, context: ApiContext) -> None:
         role = None if who.may("operator") else who.role
         found = await context.call(context.queries.job, job_id, role=role)
         return _tagged(if_none_match, found.model_dump_json().encode())
+
+
+def _groups(router: APIRouter, context: ApiContext) -> None:
+    @router.get(
+        "/groups/{group_id}",
+        operation_id="getGroup",
+        summary="A group of jobs: how its members stand, and what follows",
+        responses=also(404),
+    )
+    @needs("viewer")
+    async def get_group(
+        group_id: Annotated[str, Path(examples=[ID])],
+        after: Annotated[int, Query(ge=0, description="The ``next`` of the page before.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_MEMBERS, description="Of members.")] = MOST_MEMBERS,
+    ) -> GroupDetail:
+        return await context.call(context.queries.group, ids.group_id(group_id), after=after, limit=limit)
 
 
 def _tagged(asked: str, body: bytes) -> Response:

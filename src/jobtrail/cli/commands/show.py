@@ -32,6 +32,20 @@ STEPS_SHOWN = 20
 def add_to(cli: typer.Typer) -> None:
     """Register the command of this file."""
     command(cli, "show", "read", "help.show")(show_job)
+    command(cli, "group", "read", "help.group")(show_group)
+
+
+def show_group(
+    session: Session, group: Annotated[str, typer.Argument(metavar="ID", help="help.group-id", show_default=False)]
+) -> None:
+    """Show one group: its members as they stand now, and what follows."""
+    found = session.open().queries.group(group)
+    if session.as_json:
+        session.json(found)
+    else:
+        from jobtrail.cli.rendering import lineage
+
+        lineage.show_group(session, found)
 
 
 @dataclass(slots=True)

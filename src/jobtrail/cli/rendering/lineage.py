@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.messages import Message, tr
 
-from .text import clean, short, span, tail
+from .tables import plain_table
+from .text import clean, number, short, span, tail
 from .views import name_of, named, status_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jobtrail.cli.session import Session
+    from jobtrail.queries.jobs.groups import GroupDetail
     from jobtrail.queries.jobs.job_detail import JobDetail
     from jobtrail.queries.jobs.lineage import Ancestor, FollowingJob, JobGroup
 
@@ -28,8 +30,33 @@ def show(session: Session, job: JobDetail) -> None:
         session.say(*parts)
     for group in job.groups:
         session.say(tr("cli.member-of", group=_group_words(group)))
-        for parts in _tree(group.successors, ""):
-            session.say(*parts)
+        _followers(session, group)
+
+
+def show_group(session: Session, group: GroupDetail) -> None:
+    """Print a group: how many members stand in each state, the members, and what follows."""
+    from rich.text import Text
+
+    session.say((clean(_group_words(group)), "bold"))
+    session.say(
+        *(part for status, found in group.status.items() for part in (status_text(status), f" {number(found)}   "))
+    )
+    table = plain_table("id", "status", "task", "source", "period_file")
+    for one in group.members:
+        state = Text(*status_text(one.status or ""))
+        table.add_row(
+            tail(one.job), state, *(Text(short(text, 40)) for text in (one.task, one.source, one.period or one.file))
+        )
+    table.show(session.console)
+    rest = group.total - len(group.members)
+    if rest > 0:
+        session.say((f"{tr('cli.and-more', count=rest)}: jobtrail list group:{tail(group.id)}", "dim"))
+    _followers(session, group)
+
+
+def _followers(session: Session, group: JobGroup | GroupDetail) -> None:
+    for parts in _tree(group.successors, ""):
+        session.say(*parts)
 
 
 def _lead(depth: int) -> str:
@@ -45,7 +72,7 @@ def _ancestor(one: Ancestor) -> Iterator[Any]:
     yield status_text(one.status or "")
 
 
-def _group_words(group: JobGroup) -> str:
+def _group_words(group: JobGroup | GroupDetail) -> str:
     if group.outcome is None:
         return _group_named(group.name, group.id, Message("cli.group-ended", ended=group.ended, total=group.total))
     outcome = Message("names.state", name=group.outcome)

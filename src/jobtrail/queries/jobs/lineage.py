@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from jobtrail.job.model import FINAL
 from jobtrail.queries.base import FileName, MaskedText, Model
 from jobtrail.store import jobs, successors
 
@@ -64,7 +65,8 @@ class JobGroup(Model):
     id: str
     name: MaskedText | None
     total: int
-    ended: int
+    ended: int = Field(description="Members that have ended, as they stand now; removed ones count.")
+    status: dict[str, int] = Field(description="Members by status, as they stand now.")
     outcome: str | None
     successors: list[FollowingJob]
 
@@ -170,9 +172,24 @@ def _follower(one: dict[str, Any], row: JobRow | None, below: list[FollowingJob]
     )  # fmt: skip
 
 
+def followers(conn: Connection, declared: list[dict[str, Any]]) -> list[FollowingJob]:
+    """What was declared to follow, and what follows that."""
+    return _followers(conn, declared, [MOST_FOLLOWERS])
+
+
+def ended(standing: dict[str | None, int]) -> int:
+    """How many members of a group have ended, from how many stand in each status."""
+    return sum(number for status, number in standing.items() if status is None or status in FINAL)
+
+
+def kept(standing: dict[str | None, int]) -> dict[str, int]:
+    """How many members stand in each status, without those that were removed."""
+    return {status: number for status, number in standing.items() if status is not None}
+
+
 def _group(conn: Connection, group: dict[str, Any], room: list[int]) -> JobGroup:
-    ended = sum(number for status, number in group["counts"].items() if status is not None)
+    standing = successors.standing_of_group(conn, group["id"])
     return JobGroup(
-        id=group["id"], name=group["name"], total=group["total"], ended=ended, outcome=group["outcome"],
+        id=group["id"], name=group["name"], total=group["total"], ended=ended(standing), status=kept(standing), outcome=group["outcome"],
         successors=_followers(conn, group["following"], room),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from jobtrail.async_twin import async_iterator_twin, async_twin
 from jobtrail.queries.base import CappedCount
 from jobtrail.store.jobs import resolve
 
-from . import actions, bulk, items, job_detail, job_list, lineage, logs, trail
+from . import actions, bulk, groups, items, job_detail, job_list, lineage, logs, trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,6 +227,20 @@ class JobQueries:
         with self.context.search() as conn:
             return lineage.read_lineage(conn, job_id)
 
+    def group(self, group: str, *, after: int = 0, limit: int = groups.MOST_MEMBERS) -> groups.GroupDetail:
+        """A group: how its members stand, in the order of their submission, and what follows.
+
+        Args:
+            group: The id of the group, or a unique ending of it.
+            after: The ``next`` of the page before.
+            limit: The size of the page of members, at most 500.
+
+        Raises:
+            NotFound: if there is no such group.
+        """
+        with self.context.search() as conn:
+            return groups.read_group(conn, group, self.context.now(), after=after, limit=limit)
+
     def actions(self, job_id: str, *, role: str | None = None) -> actions.JobActions:
         """Which actions a job allows now, what each will do, and why another is not allowed.
 
@@ -264,6 +278,7 @@ class JobQueries:
     aitems = async_twin(items)
     aitems_csv = async_iterator_twin(items_csv)
     alog = async_twin(log)
+    agroup = async_twin(group)
     alog_text = async_twin(log_text)
     aevents = async_twin(events)
     alineage = async_twin(lineage)

@@ -15,7 +15,7 @@ from jobtrail.messages import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of", "celery")
+IN_SQL = ("task", "source", "status", "unit", "kind", "queue", "period", "worker", "label", "id", "outcome", "rerun_of", "group", "celery")
 TIMES = ("after", "before")
 ENDED = "ended"
 LOOKED_AT = ("error", "file")
@@ -37,7 +37,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 HASH = re.compile(r"[0-9a-f]{32}")
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-IDS = ("id", "worker", "rerun_of")
+IDS = ("id", "worker", "rerun_of", "group")
 
 
 @dataclass(frozen=True, slots=True)

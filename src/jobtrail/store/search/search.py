@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Text, and_, bindparam, cast, false, func, not_, or_, select, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import DUE, HANDED, LIMITED, job_labels, jobs, units
+from jobtrail.database.tables import DUE, HANDED, LIMITED, group_members, job_labels, jobs, units
 from jobtrail.errors import InvalidFilter
 from jobtrail.job.masking import is_secret
 from jobtrail.job.model import FINAL, Outcome, Status, file_name
@@ -107,6 +107,8 @@ def _one(key: str, word: Word, ask: _Ask) -> ColumnElement[bool]:
         return jobs.c.outcome.is_(None)
     if key == "error":
         return jobs.c.fingerprint == word.value
+    if key == "group":
+        return jobs.c.id.in_(select(group_members.c.job_id).where(_same_id(group_members.c.group_id, word)))
     if key in IDS:
         return _same_id(jobs.c[key], word)
     return (_same_shown if key == "source" else _same)(jobs.c[key], word, ask)
