@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import itertools
 import logging
@@ -173,8 +174,11 @@ def asks_again(ctx: Context):
 
 
 def hold_the_lock():
-    """One endless C call: no other thread, no signal handler of Python has a turn."""
-    sum(itertools.repeat(0))
+    """One endless C call: no other thread, no signal handler of Python has a turn. It waits, so it costs no processor time."""
+    mutex, library = ctypes.create_string_buffer(128), ctypes.PyDLL(None)
+    library.pthread_mutex_lock(mutex)
+    library.pthread_mutex_lock(mutex)  # by the same thread: for ever, and a signal does not end it
+    sum(itertools.repeat(0))  # where a mutex is not all zeros
 
 
 # -- bodies that do not end ----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 import slow_import_tasks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-EXECUTORS = pytest.mark.parametrize("executor", ["local", "process"])
+EXECUTORS = ("local", "process")  # one worker runs the bodies of both, one after the other
 
 
 @pytest.fixture
@@ -53,52 +53,49 @@ ENDS = {
 }
 
 
-@EXECUTORS
-def test_a_process_that_a_body_forks_neither_stops_the_worker_nor_answers_for_it(start, burst, tmp_path, executor):
-    made = {name: start(f"{name}-{executor}") for name in ENDS}
+def test_a_process_that_a_body_forks_neither_stops_the_worker_nor_answers_for_it(start, burst, tmp_path):
+    of_both = {executor: {name: start(f"{name}-{executor}") for name in ENDS} for executor in EXECUTORS}
     burst()
-    assert {name: job.refresh().status for name, job in made.items()} == dict.fromkeys(ENDS, "completed")
-    assert {name: job.result(timeout=5) for name, job in made.items()} == ENDS
-    assert "said by the parent" in made["forks"].log()
-    assert "said by the child" not in made["forks"].log()
+    for made in of_both.values():
+        assert {name: job.refresh().status for name, job in made.items()} == dict.fromkeys(ENDS, "completed")
+        assert {name: job.result(timeout=5) for name, job in made.items()} == ENDS
+        assert "said by the parent" in made["forks"].log()
+        assert "said by the child" not in made["forks"].log()
     said = (tmp_path / "worker.log").read_text()
-    assert "ValueError: in the child" in said
-    assert "cannot go on with the event loop of its parent" in said
+    assert said.count("ValueError: in the child") == 2
+    assert said.count("cannot go on with the event loop of its parent") == 2
 
 
 # -- descriptors ---------------------------------------------------------------------------------------
 
 
-@EXECUTORS
-def test_a_body_that_closes_small_numbers_hits_nothing_of_the_worker(start, burst, tmp_path, executor):
-    taken = tmp_path / "taken"
-    taken.mkdir()
-    first = start(f"closes_low_numbers-{executor}", folder=str(taken))
-    then = start(f"process_id-{executor}")
+def test_a_body_that_closes_small_numbers_hits_nothing_of_the_worker(start, burst, tmp_path):
+    made = []
+    for executor in EXECUTORS:
+        (taken := tmp_path / executor).mkdir()
+        first, then = start(f"closes_low_numbers-{executor}", folder=str(taken)), start(f"process_id-{executor}")
+        made.append((taken, first, then))
     burst()
-    assert (first.refresh().status, then.refresh().status) == ("completed", "completed")
-    assert first.result(timeout=5) == then.result(timeout=5), "the same process went on"
-    assert {file.read_bytes() for file in taken.iterdir()} == {b""}, "nobody has written into other files"
+    for taken, first, then in made:
+        assert (first.refresh().status, then.refresh().status) == ("completed", "completed")
+        assert first.result(timeout=5) == then.result(timeout=5), "the same process went on"
+        assert {file.read_bytes() for file in taken.iterdir()} == {b""}, "nobody has written into other files"
 
 
 # -- state of the process ------------------------------------------------------------------------------
 
 
-@EXECUTORS
-@pytest.mark.parametrize("place", ["", "_on_the_loop"])
-def test_what_a_body_changes_of_its_process_is_set_back_for_the_next(start, burst, executor, place):
-    before = start(f"looks_at_its_process-{executor}")
-    changes = start(f"changes_its_process{place}-{executor}")
-    after = start(f"looks_at_its_process-{executor}")
+def test_what_a_body_changes_of_its_process_is_set_back_for_the_next(start, burst):
+    """Also the umask, in a child process."""
+    looks = [("looks_at_its_process", executor, place) for executor in EXECUTORS for place in ("", "_on_the_loop")]
+    made = [
+        [start(f"{name}-{executor}") for name in (look, f"changes_its_process{place}", look)]
+        for look, executor, place in [("umask", "process", ""), *looks]  # a look tells most before anything was changed
+    ]
     burst()
-    assert changes.refresh().status == "completed"
-    assert after.result(timeout=5) == before.result(timeout=5)
-
-
-def test_a_child_process_sets_back_the_umask(start, burst):
-    before, _, after = (start(f"{name}-process") for name in ("umask", "changes_its_process", "umask"))
-    burst()
-    assert after.result(timeout=5) == before.result(timeout=5)
+    for before, changes, after in made:
+        assert changes.refresh().status == "completed"
+        assert after.result(timeout=5) == before.result(timeout=5)
 
 
 def test_a_time_limit_counts_from_the_start_of_the_body_not_of_its_process(start, burst):
