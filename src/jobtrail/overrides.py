@@ -1,7 +1,7 @@
 """Overrides settings and task options by `jobtrail.toml` and JOBTRAIL_TASK__… variables.
 
 The file may have the table ``[settings]``, one for each task, ``[tasks."weather.sync"]``, and one for each plug-in that
-reads it, ``[plugins.notify]``, and for each executor, ``[executors.celery]``. Values are checked when
+reads it, ``[plugins.notify]``, for each executor, ``[executors.celery]``, and for each limit, ``[limits.partner-api]``. Values are checked when
 they are read, and against the task when it is registered. An error names the file and the key, or the variable.
 """
 
@@ -20,6 +20,7 @@ from jobtrail.messages import Message
 from . import config as _config
 from .errors import InvalidOption
 from .job.items import FailedItemsLimit
+from .job.limits.outside import OutsideLimit, limited
 from .job.retry import Retry
 from .job.task import Task
 
@@ -72,6 +73,7 @@ class Overrides:
     variables: dict[str, dict[str, Given]] = field(default_factory=dict)
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict)  # read by the plug-ins themselves
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limits: dict[str, OutsideLimit] = field(default_factory=dict)
     done: dict[str, list[Overridden]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
 
@@ -98,6 +100,7 @@ class Overrides:
         """
         changed = _with(task, self.tasks.get(task.name, {}), declared)
         changed = _with(changed, self._of_environment(task.name), declared)
+        changed = limited(changed, self.limits)
         if changed is not task:
             self.done[task.name] = list(self._changes(task, changed))
         return changed
@@ -196,10 +199,12 @@ def _read_file(found: Overrides, path: Path, named: Message) -> None:
         raise InvalidOption(Message("config.unreadable-file", named=named, error=error.strerror or error)) from None
     except ValueError as error:  # also of the encoding
         raise InvalidOption(Message("config.not-toml", path=path, error=error)) from None
-    for name in tables.keys() - {"settings", "tasks", "plugins", "executors"}:
+    for name in tables.keys() - {"settings", "tasks", "plugins", "executors", "limits"}:
         raise InvalidOption(Message("config.unknown-table", path=path, name=name))
     found.values = {k: Given(v, f"{path}, settings.{k}") for k, v in _table(path, "settings", tables).items()}
     found.plugins, found.executors = _tables(path, "plugins", tables), _tables(path, "executors", tables)
+    for name, given in _tables(path, "limits", tables).items():
+        found.limits[name] = _at_place(f"{path}, limits.{name}", partial(OutsideLimit.read, name, given))
     for task, options in _table(path, "tasks", tables).items():
         name = f'tasks."{task}"'
         given = _table(path, name, {name: options})

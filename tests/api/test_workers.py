@@ -10,6 +10,7 @@ from api_app import problem
 from sqlalchemy import update
 from trails import until
 
+from jobtrail import Limit
 from jobtrail.database import tables
 from jobtrail.job.model import Status
 from jobtrail.testing import drain
@@ -93,3 +94,29 @@ def test_every_queue_of_a_known_task_is_listed_and_an_unknown_one_is_not_paused(
     for role, status in (("viewer", 403), (None, 401)):
         assert seen_as(role).post("/api/queues/mail/resume", json={}).status_code == status
     assert queue(client, "mail")["paused"]
+
+
+def test_a_limit_is_changed_at_once_and_recorded(app_jobs, client):
+    @app_jobs.task(limits=[Limit("{queue}/{tenant}", running=1)])
+    def send(*, tenant: str) -> None:
+        """Nothing."""
+
+    send.enqueue_many([{"tenant": "a"}] * 3)
+    name = "{queue}/{tenant}"
+    (line,) = client.get("/api/limits").json()["limits"]
+    assert (line["name"], line["now"]["running"], line["waiting"]) == (name, 1, 3)
+    assert line["keys"] == [{"key": "default/a", "running": 0, "waiting": 3, "free": 1, "next_at": None}]
+    given = {"running": None, "rate": 2, "per": 3600, "reason": "their server is slow"}
+    (line,) = client.put(f"/api/limits/{name}", json=given).json()["limits"]
+    assert (line["now"], line["declared"]["running"]) == ({"running": None, "rate": 2, "per": 3600.0}, 1)
+    assert (line["actor"] is not None, line["reason"]) == (True, "their server is slow")
+    assert len(drain(app_jobs)) == 2
+    (key,) = client.get("/api/limits").json()["limits"][0]["keys"]
+    assert (key["free"], key["waiting"], key["next_at"] is not None) == (0, 1, True)
+    (line,) = client.post(f"/api/limits/{name}/reset", json={}).json()["limits"]
+    assert (line["now"], line["actor"]) == (line["declared"], None)
+    assert len(drain(app_jobs)) == 1
+    told = client.get("/api/audit").json()["entries"]
+    assert [one["name"] for one in told if one["name"].startswith("limit")] == ["limit_reset", "limit_set"]
+    problem(client.put("/api/limits/nobody", json={"running": 1}), 404)
+    problem(client.put(f"/api/limits/{name}", json={"running": 0}), 422)

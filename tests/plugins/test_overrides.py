@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from dataclasses import fields
 
 import pytest
 from trails import event, until
 
-from jobtrail import InvalidOption, JobTrail, Plugin, Retry, RetryableError
+from jobtrail import InvalidOption, JobTrail, Limit, Plugin, Retry, RetryableError
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.job.task import Task
 from jobtrail.overrides import FIXED, OPTIONS, spelled
@@ -368,3 +369,40 @@ def test_a_wrong_variable_is_refused_by_name(lonely, monkeypatch, text, words):
     with pytest.raises(InvalidOption) as refused:
         JobTrail(lonely)
     assert words in str(refused.value)
+
+
+# -- limits ------------------------------------------------------------------------------------------
+
+
+def test_a_limit_from_outside_has_other_numbers_and_is_given_to_other_tasks(toml, lonely):
+    path = toml("""
+        [limits.partner-api]
+        rate = 10
+        per = 2
+
+        [limits."source:{source}"]
+        running = 3
+        tasks = ["load"]
+    """)
+    with closing(JobTrail(lonely, plugins=[], config=path)) as jobs:
+        jobs.task(name="send", limits=[Limit("partner-api", rate=1)])(lambda: None)
+        jobs.task(name="load")(lambda: None)
+        assert jobs.tasks.get("send").limits == (Limit("partner-api", rate=10, per=2),)
+        assert jobs.tasks.get("load").limits == (Limit("source:{source}", running=3),)
+        jobs.task_named("load").using(source="ftp").enqueue()
+        (line, _) = jobs.queries.limits().limits[::-1]
+        assert (line.name, line.now.running, [one.key for one in line.keys]) == ("source:{source}", 3, ["source:ftp"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("running = 0", r"limits.a: .*running must be a whole number from 1"),
+        ("burst = 3", r"limits.a: .*'burst'"),
+        ("tasks = '*'", "allows any number"),
+        ("running = 1\ntasks = 5", "tasks must be a name"),
+    ],
+)
+def test_a_limit_from_outside_that_cannot_be_is_refused_with_its_place(toml, lonely, text, said):
+    with pytest.raises(InvalidOption, match=said):
+        JobTrail(lonely, plugins=[], config=toml(f"[limits.a]\n{text}\n"))

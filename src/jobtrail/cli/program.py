@@ -41,7 +41,7 @@ class Program(CommandGroup):
 
 def program() -> TyperGroup:
     """All commands."""
-    from .commands import actions, backfill, coverage, listing, questions, queues, schedules, show, submit
+    from .commands import actions, backfill, coverage, limits, listing, questions, queues, schedules, show, submit
     from .operate import demo, execute, history, maintenance, metrics, plugins, serve, worker
 
     cli = Deferred(
@@ -55,7 +55,7 @@ def program() -> TyperGroup:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    reading = (listing, plugins, show, questions, coverage, schedules, queues, metrics)
+    reading = (listing, plugins, show, questions, coverage, schedules, queues, limits, metrics)
     for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, history, demo):
         part.add_to(cli)
     built = typer.main.get_group(cli)

@@ -18,6 +18,7 @@ from .jobs.queries import JobQueries
 from .monitoring import attention as attention_queries
 from .monitoring import audit as audit_queries
 from .monitoring import charts, error_groups, overview
+from .monitoring import limits as limit_queries
 from .monitoring import queues as queue_queries
 from .monitoring import workers as worker_queries
 
@@ -173,6 +174,11 @@ class Queries(JobQueries):
         """All queues: what waits and runs, who serves them, and who paused one."""
         with self.context.search() as conn:
             return queue_queries.read(conn, self.context, self.context.now())
+
+    def limits(self) -> limit_queries.LimitList:
+        """All limits by key: what they allow, what runs and waits."""
+        with self.context.search() as conn:
+            return limit_queries.read(conn, self.context.now())
 
     def statistics(self) -> overview.Statistics:
         """The numbers of this moment: jobs by status, queues, workers."""

@@ -879,6 +879,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Limits by key: what they allow, what runs and waits */
+        get: operations["listLimits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/limits/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change what a limit allows */
+        put: operations["setLimit"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/limits/{name}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** As the programs declare it */
+        post: operations["resetLimit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/errors": {
         parameters: {
             query?: never;
@@ -2729,6 +2780,109 @@ export interface components {
             finished_at: string | null;
         };
         /**
+         * LimitKey
+         * @description A key of which jobs run or wait, or have started lately.
+         */
+        LimitKey: {
+            /** Key */
+            key: string;
+            /** Running */
+            running: number;
+            /**
+             * Waiting
+             * @description Jobs that wait with this key, for whatever reason; stops at 100,000 in all.
+             */
+            waiting: number;
+            /**
+             * Free
+             * @description How many may start now; null where the limit allows any number.
+             */
+            free: number | null;
+            /**
+             * Next At
+             * @description When the rate lets the next one start; null if it may now.
+             */
+            next_at: string | null;
+        };
+        /**
+         * LimitLine
+         * @description A limit.
+         */
+        LimitLine: {
+            /**
+             * Name
+             * @description The template of its keys.
+             */
+            name: string;
+            /** @description What is in force. */
+            now: components["schemas"]["LimitNumbers"];
+            /** @description What the programs declare. */
+            declared: components["schemas"]["LimitNumbers"] | null;
+            /**
+             * Actor
+             * @description Who changed it; null where it is as declared.
+             */
+            actor: string | null;
+            /** Reason */
+            reason: string | null;
+            /** At */
+            at: string | null;
+            /**
+             * Running
+             * @description Jobs of all its keys that run.
+             */
+            running: number;
+            /**
+             * Waiting
+             * @description Jobs of all its keys that wait.
+             */
+            waiting: number;
+            /**
+             * Keys
+             * @description At most 100, those that run and wait most.
+             */
+            keys: components["schemas"]["LimitKey"][];
+            /**
+             * More
+             * @description Whether there are more keys.
+             */
+            more: boolean;
+        };
+        /**
+         * LimitList
+         * @description All limits, by name.
+         */
+        LimitList: {
+            /** Limits */
+            limits: components["schemas"]["LimitLine"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
+         * LimitNumbers
+         * @description What a limit allows for each key; null means any number.
+         */
+        LimitNumbers: {
+            /**
+             * Running
+             * @description Jobs that run at once.
+             */
+            running: number | null;
+            /**
+             * Rate
+             * @description Jobs that start in any span of `per` seconds.
+             */
+            rate: number | null;
+            /**
+             * Per
+             * @description Seconds.
+             */
+            per: number;
+        };
+        /**
          * Lineage
          * @description The lineage of a job.
          */
@@ -2902,6 +3056,30 @@ export interface components {
         MissedSlots: {
             /** Slots */
             slots: components["schemas"]["MissedSlot"][];
+        };
+        /**
+         * NewLimit
+         * @description What a limit shall allow for each key; null means any number.
+         */
+        NewLimit: {
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Running
+             * @description Jobs that run at once, from 1.
+             */
+            running?: number | null;
+            /**
+             * Rate
+             * @description Jobs that start in any span of `per` seconds, from 1.
+             */
+            rate?: number | null;
+            /**
+             * Per
+             * @description Seconds.
+             * @default 1
+             */
+            per: number;
         };
         /**
          * NewSchedule
@@ -6177,6 +6355,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listLimits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setLimit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The limit's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLimit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resetLimit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The limit's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithReason"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitList"];
                 };
             };
             401: components["responses"]["Unauthorized"];

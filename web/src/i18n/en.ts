@@ -311,6 +311,8 @@ export const en = {
   "event.retried": "retried",
   "event.rerun": "run again",
   "event.stuck": "stuck",
+  "event.limit_set": "limit set",
+  "event.limit_reset": "limit as declared",
   "event.queue_paused": "queue paused",
   "event.queue_resumed": "queue resumed",
   "event.token_created": "token made",

@@ -315,6 +315,8 @@ export const ru: Texts = {
   "event.retried": "повторено",
   "event.rerun": "запущено заново",
   "event.stuck": "застряло",
+  "event.limit_set": "предел изменён",
+  "event.limit_reset": "предел как объявлен",
   "event.queue_paused": "очередь на паузе",
   "event.queue_resumed": "очередь продолжена",
   "event.token_created": "токен выдан",

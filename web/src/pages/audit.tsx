@@ -21,6 +21,8 @@ const NAMES = [
   "run_now",
   "queue_paused",
   "queue_resumed",
+  "limit_set",
+  "limit_reset",
   "schedule_paused",
   "schedule_resumed",
   "schedule_edited",

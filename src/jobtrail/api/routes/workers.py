@@ -1,20 +1,32 @@
-"""Workers and queues over the network: who lives, what runs, what waits; pausing and resuming a queue."""
+"""Workers, queues and limits over the network: who lives, what runs, what waits; pausing a queue, changing a limit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
 from jobtrail.api.auth.guard import Who, also, needs, routes
 from jobtrail.api.requests import WithReason
+from jobtrail.commands.limits.change import change_limit
 from jobtrail.commands.queues import set_paused
-from jobtrail.queries.monitoring import queues, workers
+from jobtrail.job.limits.limit import Quota
+from jobtrail.queries.monitoring import limits, queues, workers
 
 if TYPE_CHECKING:
     from jobtrail.api.context import ApiContext
 
 QueueName = Annotated[str, Path(max_length=200, description="The queue's name.", examples=["default"])]
+LimitName = Annotated[str, Path(max_length=200, description="The limit's name.", examples=["tenant:{tenant}"])]
+
+
+class NewLimit(WithReason):
+    """What a limit shall allow for each key; null means any number."""
+
+    running: int | None = Field(None, description="Jobs that run at once, from 1.", examples=[2])
+    rate: int | None = Field(None, description="Jobs that start in any span of `per` seconds, from 1.")
+    per: float = Field(1.0, description="Seconds.", examples=[1.0])
 
 
 def make(context: ApiContext) -> APIRouter:
@@ -27,6 +39,7 @@ def make(context: ApiContext) -> APIRouter:
         return await context.call(context.queries.workers, limit=limit)
 
     _queues(router, context)
+    _limits(router, context)
     return router
 
 
@@ -54,3 +67,29 @@ def _queues(router: APIRouter, context: ApiContext) -> None:
     @needs("operator")
     async def resume(name: QueueName, given: WithReason, who: Who) -> queues.QueueList:
         return await set_to(name, given, who.actor, paused=False)
+
+
+def _limits(router: APIRouter, context: ApiContext) -> None:
+    async def change(name: str, quota: Quota | None, reason: str | None, actor: str) -> limits.LimitList:
+        await context.call(change_limit, context.jobs.service, name, quota, actor=actor, reason=reason)
+        return await context.call(context.queries.limits)
+
+    @router.get("/limits", operation_id="listLimits", summary="Limits by key: what they allow, what runs and waits")
+    @needs("viewer")
+    async def every() -> limits.LimitList:
+        return await context.call(context.queries.limits)
+
+    @router.put(
+        "/limits/{name:path}", operation_id="setLimit", summary="Change what a limit allows", responses=also(404)
+    )
+    @needs("operator")
+    async def set_limit(name: LimitName, given: NewLimit, who: Who) -> limits.LimitList:
+        quota = Quota.checked(name, given.running, given.rate, given.per)
+        return await change(name, quota, given.reason, who.actor)
+
+    @router.post(
+        "/limits/{name:path}/reset", operation_id="resetLimit", summary="As the programs declare it", responses=also(404)
+    )
+    @needs("operator")
+    async def reset(name: LimitName, given: WithReason, who: Who) -> limits.LimitList:
+        return await change(name, None, given.reason, who.actor)

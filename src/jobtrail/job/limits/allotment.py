@@ -59,14 +59,15 @@ class LimitUse:
 
     def limiting(self, text: str) -> list[Key]:
         """Return those of a job's keys that a quota stands for."""
-        return [key for key in read_keys(text).items() if self._counts(key[0])]
+        return [key for key in read_keys(text).items() if self.counts(key[0])]
 
     def with_promised(self, sent: Mapping[str, int]) -> LimitUse:
         """Return the use with jobs that are about to run, by stored keys, counted as running."""
         held = {text: self.held.get(text, 0) + sent.get(text, 0) for text in {*self.held, *sent}}
         return LimitUse(self.quotas, held, self.starts, sent)
 
-    def _counts(self, name: str) -> bool:
+    def counts(self, name: str) -> bool:
+        """Whether a limit allows less than any number."""
         quota = self.quotas.get(name)
         return quota is not None and (quota.running is not None or quota.rate is not None)
 
@@ -79,13 +80,20 @@ class LimitUse:
             left.append(max(self.starts.get(key, Starts()).free(quota, now) - _by_key(self.promised)[key], 0))
         return min(left)
 
+    def next_start(self, key: Key, now: datetime) -> datetime | None:
+        """Return when the rate of a key lets the next job start; None if it may now."""
+        quota = self.quotas.get(key[0])
+        if quota is None or quota.rate is None:
+            return None
+        return self.starts.get(key, Starts()).next_at(quota, now)
+
     def blocking(self, text: str, now: datetime) -> Blocking | None:
         """Return the limit that a job with these keys waits for; None if it may start."""
         for name, key in self.limiting(text):
             quota, running = self.quotas[name], self.running[name, key]
             if quota.running is not None and running >= quota.running:
                 return Blocking(name, key, "running", quota, running)
-            until = self.starts.get((name, key), Starts()).next_at(quota, now) if quota.rate is not None else None
+            until = self.next_start((name, key), now)
             if until is not None:
                 return Blocking(name, key, "rate", quota, running, until)
         return None

@@ -29,6 +29,7 @@ file-growing = the file { $path } is still being written; submit it when it is w
 no-job = there is no job { $job }
 job-goes-on = job { $job } is still { status-name } after { $timeout } s
 no-queue = there is no queue '{ $name }'; there are: { $known }
+no-limit = there is no limit '{ $name }'; there are: { $known }
 body-still-runs = the body of job { $job } still runs; it can be retried when that has ended
 unit-just-taken = another job of the unit of job { $job } was submitted at the same moment
 not-newest = job { $job } is not the newest of its unit; retry or re-run { $newest }

@@ -183,6 +183,7 @@ limit-value = the limit '{ $limit }': the argument '{ $field }' must be a text, 
 not-a-limit = the task '{ $task }': limits must be a list of Limit(...), it has { $value }
 limit-field = the task '{ $task }': the limit '{ $limit }' names '{ $field }', which is no argument of it. Known: { $known }
 limit-secret = the task '{ $task }': the limit '{ $limit }' names '{ $field }', whose values are hidden, and keys are shown
+limit-tasks = the limit '{ $limit }': tasks must be a name, a list of names, or '*' for all, it is { $value }
 limit-twice = the task '{ $task }' has the limit '{ $limit }' twice
 limit-differs = the task '{ $task }' declares the limit '{ $limit }' with other numbers than another task
 too-many-limits = the task '{ $task }' has { $number } limits, at most { $most } are accepted

@@ -32,6 +32,8 @@ event =
         [refused] a late word of an earlier run was refused
         [queue_paused] queue paused
         [queue_resumed] queue resumed
+        [limit_set] limit set
+        [limit_reset] limit as declared
         [token_created] token made
         [token_revoked] token revoked
         [logged_in] logged in
@@ -133,6 +135,7 @@ periods =
     }
 field =
     { $name ->
+        [next_start] next start
         [period_file] period/file
         [handed_over] handed over
         [begun_as] begun as

@@ -188,6 +188,7 @@ limit-value = предел «{ $limit }»: аргумент «{ $field }» до�
 not-a-limit = задача «{ $task }»: limits — список из Limit(...), в нём { $value }
 limit-field = задача «{ $task }»: предел «{ $limit }» называет «{ $field }», такого аргумента у неё нет. Есть: { $known }
 limit-secret = задача «{ $task }»: предел «{ $limit }» называет «{ $field }», значения которого скрыты, а ключи видны людям
+limit-tasks = предел «{ $limit }»: tasks — имя, список имён или '*' для всех, сейчас это { $value }
 limit-twice = у задачи «{ $task }» предел «{ $limit }» указан дважды
 limit-differs = задача «{ $task }» объявляет предел «{ $limit }» не с теми числами, что другая задача
 too-many-limits = у задачи «{ $task }» { $number } пределов, принимается не больше { $most }

@@ -79,6 +79,8 @@ event =
         [refused] запоздалое слово прежнего запуска отклонено
         [queue_paused] очередь на паузе
         [queue_resumed] очередь продолжена
+        [limit_set] предел изменён
+        [limit_reset] предел как объявлен
         [token_created] токен выдан
         [token_revoked] токен отозван
         [logged_in] вход
@@ -272,6 +274,9 @@ field =
         [later] позже
         [running] идут
         [oldest] старшее
+        [limit] предел
+        [key] ключ
+        [next_start] следующее начало
         [worker] исполнитель
         [executor] где выполняется
         [handed_over] передано

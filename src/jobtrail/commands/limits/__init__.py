@@ -1,0 +1,1 @@
+"""Limits by key as people change them."""
