@@ -3,7 +3,8 @@
     python bench/celery_tracking.py redis://127.0.0.1:6379/14 sqlite:////tmp/bench.db --tasks 4000 --rounds 3
 
 The queue is filled before the worker starts. Throughput counts from the first task to the last. CPU is that of the worker
-with its children, from the system's accounts; the difference divided by the tasks is the cost of one.
+with its children, from the system's accounts; the difference divided by the tasks is the cost of one. `--backend` gives both a
+result backend, as most projects have one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ APP = """
 import os, time
 from celery import Celery
 import redis
-app = Celery("bench", broker=os.environ["BROKER"])
-app.conf.update(task_ignore_result=True, worker_prefetch_multiplier=64, broker_connection_retry_on_startup=True)
+app = Celery("bench", broker=os.environ["BROKER"], backend=os.environ["BACKEND"] or None)
+app.conf.update(task_ignore_result=not os.environ["BACKEND"], worker_prefetch_multiplier=64, broker_connection_retry_on_startup=True)
 if os.environ.get("STORE"):
     import jobtrail
     jobtrail.track_celery(app, os.environ["STORE"])
@@ -45,7 +46,7 @@ def once(args: argparse.Namespace, folder: Path, store: str) -> tuple[float, flo
     """One worker over a full queue: tasks a second, and seconds of CPU."""
     (folder / "bench_app.py").write_text(APP)
     environment = {
-        **os.environ, "BROKER": args.broker, "STORE": store, "WORK": str(args.work),
+        **os.environ, "BROKER": args.broker, "STORE": store, "WORK": str(args.work), "BACKEND": args.backend,
         "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
     }  # fmt: skip
     client = redis.Redis.from_url(args.broker)
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=4000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--backend", default="", help="Celery's result backend, such as db+postgresql+psycopg://…; none by default")
     parser.add_argument("--work", type=float, default=0.0, help="seconds that each task sleeps")
     args = parser.parse_args()
     plain, tracked = [], []

@@ -81,9 +81,15 @@ class Described:
     trouble: str | None = None
 
 
+NOT_DESCRIBED = Described()
+
+
 def describe_run(task: CeleryTask, named: Mapping[str, Any], describe: Describe | None) -> Described:
     """Ask the decorator, then the application's function, about one run. Never raises."""
-    given = getattr(task.run, MARK, None) or Description()
+    given = getattr(task.run, MARK, None)
+    if given is None and describe is None:
+        return NOT_DESCRIBED
+    given = given or Description()
     try:
         values: dict[str, Any] = {
             "kind": given.kind,

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ _FIELDS = (
     "root",
 )  # fmt: skip
 _OUTCOMES = {one.__name__: one for one in (Returned, Raised, TaskRetry, TaskRejected)}
+_OUTCOME_FIELDS = {name: tuple(field.name for field in fields(kind)) for name, kind in _OUTCOMES.items()}
 _log = logging.getLogger("jobtrail.celery")
 
 
@@ -124,7 +125,8 @@ def _plain(report: RunBegins | RunEnds) -> dict[str, Any]:
         return {"begun": begun, "described": about, **{name: getattr(run, name) for name in _FIELDS}}
     ledger = run.ledger()
     at = time.time() - (time.monotonic() - report.at)
-    outcome = {"kind": type(report.outcome).__name__, **asdict(report.outcome)}
+    told = report.outcome
+    outcome = {"kind": type(told).__name__, **{name: getattr(told, name) for name in _OUTCOME_FIELDS[type(told).__name__]}}
     return {"ended": run.celery_id, "at": at, "outcome": outcome, "items": asdict(ledger) if ledger.has_items else None}
 
 

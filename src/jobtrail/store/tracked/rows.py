@@ -17,7 +17,7 @@ from jobtrail.store.jobs import columns, read
 from jobtrail.store.totals import ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -45,8 +45,15 @@ def insert(conn: Connection, dialect: Dialect, names: Sequence[str], rows: Seque
     """Insert jobs that have begun, or have ended already; ``names`` are the columns."""
     dialect.insert_jobs(conn, names, rows)
     if "finished_at" in names:
-        ids = [row[names.index("id")] for row in rows]
-        ends.count(conn, ends.ended(conn, ids))
+        ends.count(conn, (_end_of(dict(zip(names, row, strict=True))) for row in rows))
+
+
+def _end_of(row: Mapping[str, Any]) -> ends.End:
+    made = row["created_at"]
+    due = max(made, row["run_at"] or made)
+    return ends.End(
+        row["id"], row["status"], row["outcome"], row["task"], row["queue"], row["source"], due, row["started_at"], row["finished_at"]
+    )  # fmt: skip
 
 
 def add_ids(conn: Connection, dialect: Dialect, system: str, ids: Iterable[tuple[str, str]]) -> None:
