@@ -15,7 +15,7 @@ from . import tables
 from .types import EPOCH, FreeText, Id, Moment, from_micros, storable, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Table
 
@@ -64,6 +64,27 @@ class Moved:
     stopping: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class RowCopy:
+    """How rows of a table are copied into another one that has its columns.
+
+    Attributes:
+        source: The table that is read.
+        target: The table that is written.
+        keys: The columns by which a given row finds the row that is copied.
+        columns: The columns of the given rows, ``keys`` among them.
+        where: A condition; the given rows are called ``new`` in it, those that are copied ``old``.
+        beside: Pairs of a column that only ``target`` has, and its value.
+    """
+
+    source: Table
+    target: Table
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    where: str
+    beside: tuple[tuple[str, str], ...]
+
+
 class Dialect(Protocol):
     """The statements of one database."""
 
@@ -84,22 +105,8 @@ class Dialect(Protocol):
     ) -> None:
         """Insert rows into any table; ``tail`` is an ON CONFLICT clause, the same text on both databases."""
 
-    def copy_many(
-        self,
-        conn: Connection,
-        source: Table,
-        target: Table,
-        keys: Sequence[str],
-        columns: Sequence[str],
-        rows: Sequence[tuple[Any, ...]],
-        where: str,
-        beside: Mapping[str, str],
-    ) -> None:
-        """Copy rows of ``source`` into ``target``; rows that are there already stay.
-
-        ``rows`` have ``columns``, ``keys`` among them. They are called ``new``, and the rows that are copied ``old``, in
-        the condition ``where`` and in ``beside``: the values of columns that only ``target`` has.
-        """
+    def copy_many(self, conn: Connection, copy: RowCopy, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Copy the rows of one table that belong to ``rows`` into another table; what is there already stays."""
 
     def update_many(
         self,
@@ -158,20 +165,10 @@ class Sqlite:
         """One prepared statement for all rows."""
         conn.exec_driver_sql(_insert(table.name, tuple(columns), tail), _with_micros(table, columns, rows))
 
-    def copy_many(
-        self,
-        conn: Connection,
-        source: Table,
-        target: Table,
-        keys: Sequence[str],
-        columns: Sequence[str],
-        rows: Sequence[tuple[Any, ...]],
-        where: str,
-        beside: Mapping[str, str],
-    ) -> None:
+    def copy_many(self, conn: Connection, copy: RowCopy, rows: Sequence[tuple[Any, ...]]) -> None:
         """One prepared statement for all rows."""
-        given = f"(VALUES ({', '.join('?' * len(columns))}))"
-        conn.exec_driver_sql(_copy(source, target, keys, columns, given, where, beside), _with_micros(source, columns, rows))
+        given = f"(VALUES ({', '.join('?' * len(copy.columns))}))"
+        conn.exec_driver_sql(_copy(copy, given), _with_micros(copy.source, copy.columns, rows))
 
     def update_many(
         self,
@@ -261,17 +258,16 @@ def _insert(table: str, columns: tuple[str, ...], tail: str) -> str:
     return f"INSERT INTO {table} ({names}) VALUES ({marks}) {tail}"  # noqa: S608
 
 
-def _copy(
-    source: Table, target: Table, keys: Sequence[str], columns: Sequence[str], given: str, where: str,
-    beside: Mapping[str, str],
-) -> str:
-    listed = ", ".join(f'"{column.name}"' for column in target.c)
-    read = ", ".join(beside.get(column.name) or f'old."{column.name}"' for column in target.c)
-    new = ", ".join(f'"{column}"' for column in columns)
-    same = " AND ".join(f'old."{key}" = new."{key}"' for key in keys)
+@functools.lru_cache(maxsize=64)
+def _copy(copy: RowCopy, given: str) -> str:
+    beside = dict(copy.beside)
+    listed = ", ".join(f'"{column.name}"' for column in copy.target.c)
+    read = ", ".join(beside.get(column.name) or f'old."{column.name}"' for column in copy.target.c)
+    new = ", ".join(f'"{column}"' for column in copy.columns)
+    same = " AND ".join(f'old."{key}" = new."{key}"' for key in copy.keys)
     return (
-        f"INSERT INTO {target.name} ({listed}) WITH new({new}) AS {given} SELECT {read} FROM new "  # noqa: S608
-        f"JOIN {source.name} AS old ON {same} WHERE {where} ON CONFLICT DO NOTHING"
+        f"INSERT INTO {copy.target.name} ({listed}) WITH new({new}) AS {given} SELECT {read} FROM new "  # noqa: S608
+        f"JOIN {copy.source.name} AS old ON {same} WHERE {copy.where} ON CONFLICT DO NOTHING"
     )
 
 
@@ -366,21 +362,11 @@ class Postgresql:
         rows = _with_storable(table, columns, rows)
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
-    def copy_many(
-        self,
-        conn: Connection,
-        source: Table,
-        target: Table,
-        keys: Sequence[str],
-        columns: Sequence[str],
-        rows: Sequence[tuple[Any, ...]],
-        where: str,
-        beside: Mapping[str, str],
-    ) -> None:
+    def copy_many(self, conn: Connection, copy: RowCopy, rows: Sequence[tuple[Any, ...]]) -> None:
         """All rows in one statement, as arrays."""
-        arrays = ", ".join(f"%s::{_pg_type(source, column)}[]" for column in columns)
-        given = f"(SELECT * FROM unnest({arrays}))"  # noqa: S608
-        sql, rows = _copy(source, target, keys, columns, given, where, beside), _with_storable(source, columns, rows)
+        arrays = ", ".join(f"%s::{_pg_type(copy.source, column)}[]" for column in copy.columns)
+        sql = _copy(copy, f"(SELECT * FROM unnest({arrays}))")  # noqa: S608
+        rows = _with_storable(copy.source, copy.columns, rows)
         conn.exec_driver_sql(sql, tuple(list(column) for column in zip(*rows, strict=True)))
 
     def update_many(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, tuple_, union_all
 
+from jobtrail.database.dialects import RowCopy
 from jobtrail.database.tables import item_history, items
 from jobtrail.job.items import Counts, ItemOutcome
 
@@ -37,7 +38,7 @@ _REPLACED = (
     "old.job_id <> new.job_id OR (old.run_no <> new.run_no AND (old.outcome = 'failed' "
     "OR old.outcome <> new.outcome OR coalesce(old.reason, '') <> coalesce(new.reason, '')))"
 )
-_BESIDE = {"last_of_job": "old.job_id <> new.job_id"}
+_REPLACED_ROWS = RowCopy(items, item_history, _KEYS, _NEW, _REPLACED, (("last_of_job", "old.job_id <> new.job_id"),))
 MOST_RECORDS = 1000  # of one item
 
 
@@ -97,7 +98,7 @@ def record(
 def _keep(conn: Connection, dialect: Dialect, rows: Sequence[tuple[Any, ...]], *, taken_back: bool) -> None:
     """Keep what these rows are about to replace; ``taken_back`` where their job may have left items to others before."""
     new = [tuple(row[COLUMNS.index(name)] for name in _NEW) for row in rows]
-    dialect.copy_many(conn, items, item_history, _KEYS, _NEW, new, _REPLACED, _BESIDE)
+    dialect.copy_many(conn, _REPLACED_ROWS, new)
     job_id = rows[0][COLUMNS.index("job_id")]
     if taken_back and left_any(conn, rows[0][0], job_id):
         last = [(*row[:3], job_id, False) for row in rows]
