@@ -9,16 +9,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jobtrail.job.unit import step_digest
 
 from .context import UNSET, BaseContext
+from .parallel_items import AsyncItemLoop
 from .unfinished import called_step, finished_step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
 T = TypeVar("T")
 
 
 class AsyncContext(BaseContext):
     """Context of an ``async def`` task function: the members of `Context`; `step` and `ask` are awaited."""
+
+    def items(
+        self, values: Iterable[T], *, key: Callable[[T], Any] | None = None, name: str = "items", durable: bool = False
+    ) -> AsyncItemLoop[T]:
+        """`BaseContext.items`; `AsyncItemLoop.run`, which is awaited, calls a function for each item, several at a time.
+
+        Args:
+            values: As for `BaseContext.items`.
+            key: As for `BaseContext.items`.
+            name: As for `BaseContext.items`.
+            durable: As for `BaseContext.items`.
+        """
+        return self._item_loop(AsyncItemLoop[T], values, name, key=key, durable=durable)
 
     async def ask(
         self,

@@ -16,6 +16,7 @@ from jobtrail.messages import Message
 
 from .item_loops import BatchLoop, ItemLoop
 from .log_capture import JOB_LOGGER
+from .parallel_items import PlainItemLoop
 from .stop import OVERTAKEN, SHUTDOWN
 from .unfinished import finished_step, plain_hook
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .stop import Stop
 
 T = TypeVar("T")
+L = TypeVar("L", bound=ItemLoop[Any])
 UNSET: Any = object()  # no default: None would be one
 
 
@@ -145,9 +147,7 @@ class BaseContext:
                     save(row)
             ```
         """
-        loop = ItemLoop(self._recorder, values, **self._loop_options(name, key, durable=durable))
-        self._loops[name] = loop
-        return loop
+        return self._item_loop(ItemLoop[T], values, name, key=key, durable=durable)
 
     def batches(
         self,
@@ -167,24 +167,27 @@ class BaseContext:
             name: As for `items`.
             durable: As for `items`.
         """
-        loop: BatchLoop[T] = BatchLoop(
-            self._recorder, values, size=size, **self._loop_options(name, key, durable=durable)
+        return self._item_loop(BatchLoop[T], values, name, key=key, durable=durable, size=size)
+
+    def _item_loop(
+        self, kind: type[L], values: Iterable[Any], name: str, *, key: Callable[[Any], Any] | None, **options: Any
+    ) -> L:
+        if name in self._loops:
+            raise UsageError(Message("runtime.loop-twice", name=name))
+        loop = kind(
+            self._recorder,
+            values,
+            key=key or _itself,
+            name=name,
+            fresh=self._claim.fresh,
+            failed_too=failed_since(self._claim.continues) is not None,
+            limit=self._limit,
+            check_stop=self.check_cancelled,
+            stopped=lambda: self.stopped_reason is not None,
+            **options,
         )
         self._loops[name] = loop
         return loop
-
-    def _loop_options(self, name: str, key: Callable[[Any], Any] | None, *, durable: bool) -> dict[str, Any]:
-        if name in self._loops:
-            raise UsageError(Message("runtime.loop-twice", name=name))
-        return {
-            "key": key or _itself,
-            "name": name,
-            "fresh": self._claim.fresh,
-            "failed_too": failed_since(self._claim.continues) is not None,
-            "limit": self._limit,
-            "durable": durable,
-            "check_stop": self.check_cancelled,
-        }
 
     @property
     def unreached(self) -> bool:
@@ -373,6 +376,19 @@ class Context(BaseContext):
         log: Logger whose lines go to the log of the job.
         stopped_reason: Reason given to `stop`, or None.
     """
+
+    def items(
+        self, values: Iterable[T], *, key: Callable[[T], Any] | None = None, name: str = "items", durable: bool = False
+    ) -> PlainItemLoop[T]:
+        """`BaseContext.items`; `PlainItemLoop.run` calls a function for each item, several at a time.
+
+        Args:
+            values: As for `BaseContext.items`.
+            key: As for `BaseContext.items`.
+            name: As for `BaseContext.items`.
+            durable: As for `BaseContext.items`.
+        """
+        return self._item_loop(PlainItemLoop[T], values, name, key=key, durable=durable)
 
     def step(self, name: str, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Call a function once per generation and keep its result.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from jobtrail.errors import RetryableError, StoreUnavailable, TooManyFailedItems, UsageError
 from jobtrail.job.failure import describe
 from jobtrail.job.items import Counts, ItemOutcome, item_key
-from jobtrail.messages import Message
+from jobtrail.messages import Message, render
 from jobtrail.store.items import Recorded
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class ItemLoop(Generic[T]):
         limit: FailedItemsLimit | None,
         durable: bool,
         check_stop: Callable[[], None],
+        stopped: Callable[[], bool],
     ) -> None:
         self.name = name
         self.exhausted = False
@@ -98,13 +99,13 @@ class ItemLoop(Generic[T]):
         self._key = key
         self._limit = limit
         self._durable = durable
-        self._check_stop = check_stop
+        self.check_stop = check_stop
+        self.stops_here = stopped
         self._prior = {} if fresh else recorder.prior(name)
         self._failed_too = failed_too
         self._tried_again = set() if fresh else recorder.tried_again(name)
         self._total = len(values) if isinstance(values, Sized) else None
         self._seen: set[str] = set()
-        self._open: LoopItem[T] | None = None
         self._done = 0
         self._counts = Counts(0, 0, 0)
 
@@ -115,19 +116,38 @@ class ItemLoop(Generic[T]):
 
     def __iter__(self) -> Iterator[LoopItem[T]]:
         """The items that have no outcome yet, and each failed one once where failed items are tried again."""
-        for position, value in enumerate(self._values):
-            self._check_stop()
-            key = self._new_key(value)
-            if self._is_settled(key):
-                self._advance()
-                continue
-            item = LoopItem(self, key, value, position)
-            self._open = item
+        for item in self.entries():
             yield item
             self._refuse_unentered(item)
-            self._open = None
-            self._advance()
-        self._close()
+            self.advance()
+        self.close()
+
+    def entries(self) -> Iterator[LoopItem[T]]:
+        """The same items, for who records and counts them."""
+        for key, value, position in self._to_do():
+            yield LoopItem(self, key, value, position)
+
+    def _to_do(self) -> Iterator[tuple[str, T, int]]:
+        for position, value in enumerate(self._input()):
+            self.check_stop()
+            key = self._new_key(value)
+            if self._is_settled(key):
+                self.advance()
+            else:
+                yield key, value, position
+
+    def _input(self) -> Iterator[T]:
+        """The values; where they end with an error, it tells after which item."""
+        count = 0
+        try:
+            for value in self._values:
+                yield value
+                count += 1
+        except Exception as error:
+            said = render(Message("runtime.input-raised", loop=self.name, type=type(error).__name__, after=count))
+            self._recorder.log(said)
+            error.add_note(said)
+            raise
 
     def _new_key(self, value: T) -> str:
         key = item_key(self._key(value))
@@ -176,12 +196,14 @@ class ItemLoop(Generic[T]):
                 Message("runtime.too-many-failed", failed=failed, total=self._counts.total, limit=str(self._limit))
             )
 
-    def _advance(self, by: int = 1) -> None:
+    def advance(self, by: int = 1) -> None:
+        """So many items more are behind."""
         self._done += by
         if self._total is not None or self._done % 64 == 0:
             self._recorder.progress(done=self._done, total=self._total)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """The input has ended."""
         self.exhausted = True
         self._recorder.has_items = True
         self._recorder.progress(done=self._done, total=self._total if self._total is not None else self._done)
@@ -249,19 +271,14 @@ class BatchLoop(ItemLoop[T]):
     def __iter__(self) -> Iterator[Batch[T]]:  # type: ignore[override]
         """Batches of the items that have no outcome yet; after an error the members one by one."""
         members: list[tuple[str, T, int]] = []
-        for position, value in enumerate(self._values):
-            self._check_stop()
-            key = self._new_key(value)
-            if self._is_settled(key):
-                self._advance()
-                continue
-            members.append((key, value, position))
+        for member in self._to_do():
+            members.append(member)
             if len(members) == self._size:
                 yield from self._give(members)
                 members = []
         if members:
             yield from self._give(members)
-        self._close()
+        self.close()
 
     def _give(self, members: list[tuple[str, T, int]]) -> Iterator[Batch[T]]:
         batch = Batch(self, members)
@@ -269,11 +286,11 @@ class BatchLoop(ItemLoop[T]):
         self._refuse_unentered_batch(batch)
         if batch.failed and len(members) > 1:
             for member in members:
-                self._check_stop()
+                self.check_stop()
                 single = Batch(self, [member])
                 yield single
                 self._refuse_unentered_batch(single)
-        self._advance(len(members))
+        self.advance(len(members))
 
     def _refuse_unentered_batch(self, batch: Batch[T]) -> None:
         if not batch.entered:

@@ -3,6 +3,9 @@ key-twice = two items of the loop '{ $loop }' have the key { $key }; each item n
 item-not-entered = the item { $key } of the loop '{ $loop }' was not entered; write 'with item:' around the work on it, or nothing is recorded
 batch-not-entered = a batch of the loop '{ $loop }' was not entered; write 'with batch:' around the work on it
 too-many-failed = { $failed-grouped } of { $total-grouped } items failed, which is over max_failed_items={ $limit }
+input-raised = the input of the loop '{ $loop }' raised { $type } after item { $after-grouped }
+bad-parallel = parallel must be a whole number from 1 to { $most }; it is { $parallel }
+parallel-async = a plain task function cannot await the items of the loop '{ $loop }': give run() a plain function, or declare the task with async def
 bad-batch-size = the size of a batch must be a whole number from 1; it is { $size }
 loop-twice = the task function has a loop called '{ $name }' already; give the second one a name=
 next-outside-job = schedule_next() works in a running job only

@@ -3,6 +3,9 @@ key-twice = у двух элементов цикла '{ $loop }' один кл�
 item-not-entered = в элемент { $key } цикла '{ $loop }' не вошли; возьмите работу над ним в 'with item:', иначе ничего не запишется
 batch-not-entered = в пакет цикла '{ $loop }' не вошли; возьмите работу над ним в 'with batch:'
 too-many-failed = с ошибкой { $failed-grouped } из { $total-grouped } элементов, это больше max_failed_items={ $limit }
+input-raised = на входе цикла '{ $loop }' возникло { $type } после элемента { $after-grouped }
+bad-parallel = parallel должно быть целым числом от 1 до { $most }, а не { $parallel }
+parallel-async = обычная функция задачи не может ждать элементы цикла '{ $loop }': передайте run() обычную функцию или объявите задачу через async def
 bad-batch-size = размер пакета должен быть целым числом от 1, а не { $size }
 loop-twice = цикл '{ $name }' в этой функции уже есть; дайте второму другое имя в name=
 next-outside-job = schedule_next() работает только в выполняющемся задании
