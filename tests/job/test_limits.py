@@ -127,10 +127,17 @@ def test_the_next_start_is_when_the_oldest_comes_back() -> None:
     assert starts.next_at(Quota(rate=1, per=10.0), at) == NOW + timedelta(seconds=14), "a lower rate waits for the later one"
 
 
-def test_a_clock_that_was_set_back_holds_nobody_for_longer_than_a_span() -> None:
+def test_a_start_that_another_clock_has_seen_later_is_not_forgotten_early() -> None:
+    quota = Quota(rate=2, per=10.0)
+    ahead = NOW + timedelta(milliseconds=3)
+    starts = Starts().with_started(quota, 1, ahead).with_started(quota, 1, NOW)
+    assert starts.next_at(quota, NOW) == ahead + timedelta(seconds=10)
+
+
+def test_a_clock_that_was_set_back_holds_nobody_for_longer_than_two_spans() -> None:
     quota = Quota(rate=1, per=10.0)
     starts = Starts().with_started(quota, 1, NOW + timedelta(hours=1))
-    assert starts.next_at(quota, NOW) == NOW + timedelta(seconds=10)
+    assert starts.next_at(quota, NOW) == NOW + timedelta(seconds=20)
 
 
 def test_what_is_kept_of_many_starts_is_short() -> None:

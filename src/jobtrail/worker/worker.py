@@ -96,7 +96,7 @@ class Worker:
             store, tasks, settings, self._slots, self._identity,
             flusher=self.flusher, executors=self.executors, steps=steps, middleware=middleware, state=state,
         )  # fmt: skip
-        limits = LimitedClaims(lambda: bool(tasks.limits))
+        limits = LimitedClaims(lambda: bool(tasks.limits), store.now)
         self.turns = Turns(store, settings, self._slots, self.runs, self._identity, limits)
         if host is not None:
             self.turns.tickets, self.turns.on_written = host.tickets, host.written

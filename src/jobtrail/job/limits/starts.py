@@ -33,6 +33,7 @@ class Starts:
     def with_started(self, quota: Quota, number: int, now: datetime) -> Starts:
         """Return the starts with ``number`` more, without those that count no longer."""
         counted, at = self._counted(quota, now), _micros(now)
+        at = max(at, counted[-1][0]) if counted else at  # the clock of another worker may be a little ahead
         grain = max(_span(quota) // GRAINS, 1)
         if counted and counted[-1][0] // grain == at // grain:
             return Starts((*counted[:-1], (at, counted[-1][1] + number)))
@@ -50,9 +51,9 @@ class Starts:
         return None
 
     def _counted(self, quota: Quota, now: datetime) -> tuple[tuple[int, int], ...]:
-        """The starts within the span. A clock that was set back must not hold them for longer than one span."""
+        """The starts within the span. A clock that was set back must not hold them for longer than two spans."""
         at, span = _micros(now), _span(quota)
-        return tuple((min(one, at), number) for one, number in self.used if min(one, at) + span > at)
+        return tuple((min(one, at + span), number) for one, number in self.used if one + span > at)
 
     def to_json(self) -> str:
         """As text."""

@@ -74,10 +74,12 @@ class LimitedClaims:
 
     Args:
         declared: Whether a task that is known here has a limit; else the store is asked now and then.
+        clock: The database's time, read again when the keys are locked: a run starts after the ends that were counted.
     """
 
-    def __init__(self, declared: Callable[[], bool]) -> None:
+    def __init__(self, declared: Callable[[], bool], clock: Callable[[], datetime] | None = None) -> None:
         self._declared = declared
+        self._clock = clock
         self._looked_at = float("-inf")
         self._turn = 0
         self._served: dict[str, int] = {}
@@ -150,6 +152,8 @@ class LimitedClaims:
             shares = allot(ours, room, use, now, self._served)
         self._look_at(next_look(waiting, use, now))
         self.due = self.due or waits_for_more_than_time(waiting, use, now)
+        if self._clock is not None:
+            now = max(now, self._clock())
         rows = _hand_out(conn, dialect, queue, shares, worker, now) if shares else []
         taken = Counter(row[len(CLAIMED)] for row in rows)
         _start(conn, dialect, use, taken, now)
