@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+import warm
 from fleet import Fleet, check, fleet
 
 from jobtrail.errors import InvalidOption
@@ -36,7 +37,8 @@ def crash_and_recover(one: Fleet, at: str) -> None:
     import works
 
     environment = {key: value for key, value in one.environment().items() if key in {"FAULTS_DIARY", "PYTHONPATH"}}
-    crash(one.jobs, app="works:jobs", at=at, environment=environment)
+    with warm.crashes():
+        crash(one.jobs, app="works:jobs", at=at, environment=environment)
     works.jobs.store = works.jobs.service.store = one.jobs.store
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAULTS_DIARY", str(one.diary_path))

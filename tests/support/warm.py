@@ -19,7 +19,9 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 IMPORTED = (
     "jobtrail", "jobtrail.app", "jobtrail.worker.worker", "jobtrail.testing", "jobtrail.notify", "jobtrail.cli.program", "jobtrail.cli.entry",
@@ -53,6 +55,31 @@ def run(*words: str, cwd: Path, env: dict[str, str], timeout: float = 50.0) -> s
             raise subprocess.TimeoutExpired(words, timeout)
         out, err = (Path(order[name]).read_bytes().decode("utf-8", "replace") for name in ("out", "err"))
     return subprocess.CompletedProcess(words, code, out, err)
+
+
+class Run:
+    """In the place of `subprocess.Popen` where a program of Python is run to its end by `communicate`."""
+
+    pid = 0
+
+    def __init__(self, command: list[str], *, env: dict[str, str], **_: Any) -> None:
+        self._words, self._env = command[1:], env
+        self.returncode: int | None = None
+
+    def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+        """Run it; what it said.
+
+        Raises: subprocess.TimeoutExpired.
+        """
+        done = run(*self._words, cwd=Path.cwd(), env=self._env, timeout=timeout)
+        self.returncode = done.returncode
+        return done.stdout.encode(), done.stderr.encode()
+
+
+def crashes() -> Any:
+    """A block in which `jobtrail.testing.crash` forks its workers."""
+    names = ("DEVNULL", "PIPE", "TimeoutExpired")
+    return mock.patch("jobtrail.testing.subprocess", SimpleNamespace(Popen=Run, **{name: getattr(subprocess, name) for name in names}))
 
 
 def _kill(pid: int, too_late: threading.Event) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import warm
 from trails import until
 
 from jobtrail.commands.job_fields import stored_row
@@ -57,7 +58,8 @@ def balance(jobs, parent, diary: Path) -> None:
 @pytest.mark.parametrize("point", ["step:plan", "settle_answer_lost"])
 def test_killed_at_a_point_of_the_engine(jobs, diary, point):
     parent = jobs.backfill("load", **RANGE, args={"airport": "x"})
-    crash(jobs, app=APP, at=point, environment={"FILLING_DIARY": str(diary)}, arguments=["-c", "2"])
+    with warm.crashes():
+        crash(jobs, app=APP, at=point, environment={"FILLING_DIARY": str(diary)}, arguments=["-c", "2"])
     recover(jobs, slots=2)
     balance(jobs, parent, diary)
 
@@ -67,7 +69,8 @@ def test_killed_between_a_submission_and_its_record(jobs, diary, number):
     """The sixth is submitted by a later look, beside units that have ended and are not recorded yet."""
     parent = jobs.backfill("load", **RANGE, args={"airport": "x"}, parallel=4)
     variables = {"FILLING_DIES_AFTER": str(number), "FILLING_DIARY": str(diary)}
-    crash(jobs, app=APP, at="item:99", environment=variables, arguments=["-c", "1"])
+    with warm.crashes():
+        crash(jobs, app=APP, at="item:99", environment=variables, arguments=["-c", "1"])
     assert len(jobs.find("task:load")) == number
     recover(jobs, slots=1)
     balance(jobs, parent, diary)
