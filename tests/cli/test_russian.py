@@ -35,10 +35,11 @@ WORDS = """
     forget full hour jobtrail latest list login minutes missing module month myproject newest none object oldest operator partial
     people person postgresql previous current queue raise resume retry revoke run same schedules show skip sqlite status success
     one slots sync task token traceback viewer week who worker year at answer items cancel submit log
+    SHELL bash fish powershell zsh
     fail load add slow flaky read choose pick columns shop asking_shop rows bad message password str int float ctx seconds Any
 """.split()
 PATTERNS = (
-    r"[0-9a-f]{8}-[0-9a-f-]{27}|…[0-9a-f]{8}|\b[0-9a-f]{8}\b|\b[0-9a-f]{64}\b",  # ids
+    r"[0-9a-f]{8}-[0-9a-f-]{27}|…[0-9a-f]{8}|\b[0-9a-f]{8}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{64}\b",  # ids
     r"\w+://\S+|JOBTRAIL_\w+|--?[a-z][\w-]*",  # addresses, variables, options
     r"[\w./-]+\.(?:db|csv|toml|py)\b|\b\w+:\w[\w/*.]*|/\S+|\w+/\w+\S*",  # files, terms of a filter, zones
     r"'[^']*'|\"[^\"]*\"|\([^()]*: \w+[^()]*\)|\{[^{}]*\}|<[^<>]*логин>|\d+[a-zA-Z]\b|\d{4}-W\d\d",  # code, data, signatures
@@ -96,7 +97,7 @@ OUTPUTS = [
     ("plugins",), ("doctor",), ("token",), ("token", "create", "--role", "viewer", "--name", "anna"), ("token",), ("migrate",),
     ("prune", "--dry-run", "--days", "0"), ("worker", "--burst"), ("forget", "load"),
     ("backfill", "load", "--from", "2013-01", "--to", "2013-03", "--dry-run"),
-    ("submit", "add", "-a", "a=1", "--delay", "300"), ("list",), ("doctor",),
+    ("submit", "add", "-a", "a=1", "--delay", "300"), ("list",), ("doctor",), ("workers",), ("errors",), ("watch", "status:failed", "--until-done"),
 ]  # fmt: skip
 DATA = r"(?m)^подало .*$|RuntimeError|tenant|acme|anna|person|root|row|has no price|\[/?bold\]|^[\w-]{30,}$"
 

@@ -51,6 +51,10 @@ def _main(words: list[str]) -> int:
 def _run(words: list[str]) -> int:
     from .program import program
 
+    if "_JOBTRAIL_COMPLETE" in os.environ:  # a shell asks; the script is from `jobtrail completion`
+        from typer._completion_classes import completion_init
+
+        completion_init()
     try:
         answer: Any = program()(words, standalone_mode=False, prog_name="jobtrail")
     except typer.Exit as stop:

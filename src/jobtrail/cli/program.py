@@ -41,8 +41,20 @@ class Program(CommandGroup):
 
 def program() -> TyperGroup:
     """All commands."""
-    from .commands import actions, backfill, coverage, limits, listing, questions, queues, schedules, show, submit
-    from .operate import demo, execute, history, maintenance, metrics, plugins, serve, worker
+    from .commands import (
+        actions,
+        backfill,
+        coverage,
+        limits,
+        listing,
+        questions,
+        queues,
+        schedules,
+        show,
+        submit,
+        watching,
+    )
+    from .operate import completion, demo, execute, history, maintenance, metrics, plugins, serve, worker
 
     cli = Deferred(
         name="jobtrail",
@@ -55,8 +67,8 @@ def program() -> TyperGroup:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    reading = (listing, plugins, show, questions, coverage, schedules, queues, limits, metrics)
-    for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, history, demo):
+    reading = (listing, watching, plugins, show, questions, coverage, schedules, queues, limits, metrics)
+    for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, history, completion, demo):
         part.add_to(cli)
     built = typer.main.get_group(cli)
     built.commands = cli.commands

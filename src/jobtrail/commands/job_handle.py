@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.async_twin import async_twin
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
-from jobtrail.job.items import ItemOutcome, item_key
+from jobtrail.job.items import ItemOutcome, Pace, item_key
 from jobtrail.job.json_value import decode
+from jobtrail.job.masking import mask_text
 from jobtrail.job.model import FINAL, RemovedJob, Status
 from jobtrail.messages import Message
 from jobtrail.store import events, items, jobs, questions, runs
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from jobtrail.config import Settings
     from jobtrail.job.model import JobRow
     from jobtrail.job.task import Task
+    from jobtrail.progress_bar import ProgressBar
     from jobtrail.store import Store
 
     from .using import Using
@@ -193,23 +196,40 @@ class Job(JobFields):
 
     # -- waiting -------------------------------------------------------------------------------------
 
-    def wait(self, timeout: float | None = None) -> Job:
+    def wait(self, timeout: float | None = None, *, progress: bool = False) -> Job:
         """Wait until the job has ended.
 
         Args:
             timeout: Longest wait in seconds; None for no limit.
+            progress: Show a progress bar on standard error, or a line for every ten percent where that is no terminal; it
+                needs the extra ``jobtrail[cli]``.
 
         Returns:
             This job, as it ended.
 
         Raises:
             ResultTimeout: If the job is still active after ``timeout`` seconds.
+            UsageError: If ``progress`` is asked for and the extra is not installed.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while self.refresh().status not in FINAL:
-            self._check_wait(end, timeout)
-            time.sleep(WAIT_POLL)
+        with self._bar() if progress else nullcontext() as bar:
+            while self.refresh().status not in FINAL:
+                self._check_wait(end, timeout)
+                if bar is not None:
+                    self._show(bar)
+                time.sleep(WAIT_POLL)
         return self
+
+    def _bar(self) -> ProgressBar:
+        from jobtrail.progress_bar import ProgressBar
+
+        return ProgressBar(self.task)
+
+    def _show(self, bar: ProgressBar) -> None:
+        runs_now = self.status in {Status.RUNNING, Status.CANCELLING}
+        found = (self.progress() or {}) if runs_now else {}
+        pace = Pace.of(found, self.started_at if runs_now else None, self._store.now())
+        bar.update((mask_text(found.get("message") or "") or self.status.value).split("\n")[0], found, pace)
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait until the job has ended and return its result.
@@ -226,16 +246,22 @@ class Job(JobFields):
         """
         return self.wait(timeout)._result()
 
-    async def await_(self, timeout: float | None = None) -> Job:
+    async def await_(self, timeout: float | None = None, *, progress: bool = False) -> Job:
         """`wait` for an event loop; between two looks it occupies no thread.
 
         Args:
             timeout: As for `wait`.
+            progress: As for `wait`.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while (await self.arefresh()).status not in FINAL:
-            self._check_wait(end, timeout)
-            await asyncio.sleep(WAIT_POLL)
+        await self.arefresh()
+        with self._bar() if progress else nullcontext() as bar:
+            while self.status not in FINAL:
+                self._check_wait(end, timeout)
+                if bar is not None:
+                    await asyncio.to_thread(self._show, bar)
+                await asyncio.sleep(WAIT_POLL)
+                await self.arefresh()
         return self
 
     async def aresult(self, timeout: float | None = None) -> Any:

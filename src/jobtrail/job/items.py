@@ -1,4 +1,4 @@
-"""What the items of a job say about it: counts, the limit of failures, the outcome, and the keys."""
+"""What the items of a job say about it: counts, the limit of failures, the outcome, the keys, and the pace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from jobtrail.errors import InvalidOption, UsageError
 from jobtrail.messages import Message
 
 from .json_value import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 KEY_LIMIT = 512
 SHARE_FROM = 20
@@ -208,3 +211,38 @@ def _key_part(value: Any) -> Any:
 
 def _refuse_key(value: Any) -> Any:
     raise UsageError(Message("job.bad-item-key", type=type(value).__name__))
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The pace since the start of the run; None where it is not known.
+
+    Attributes:
+        percent: Percent from 0 to 100: as reported, else from the counts.
+        per_second: Finished parts for each second.
+        seconds_left: Seconds until the end.
+    """
+
+    percent: float | None = None
+    per_second: float | None = None
+    seconds_left: float | None = None
+
+    @classmethod
+    def of(cls, reported: Mapping[str, Any], since: datetime | None, now: datetime) -> Pace:
+        """Work it out.
+
+        Args:
+            reported: The last progress report: percent, done, total.
+            since: Start of the run; None if the job does not run.
+            now: The time.
+        """
+        done, total, percent = (reported.get(name) for name in ("done", "total", "percent"))
+        if percent is None and total and done is not None:
+            percent = 100 * done / total
+        percent = None if percent is None else min(max(float(percent), 0.0), 100.0)
+        elapsed = 0.0 if since is None else (now - since).total_seconds()
+        if elapsed <= 0:
+            return cls(percent)
+        per_second = done / elapsed if done else None
+        left = elapsed * (100 - percent) / percent if percent else None
+        return cls(percent, per_second, left)

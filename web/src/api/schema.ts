@@ -2740,6 +2740,16 @@ export interface components {
             metadata?: unknown;
             /** Last Heartbeat At */
             last_heartbeat_at?: string | null;
+            /**
+             * Per Second
+             * @description Finished parts for each second since the start of the run.
+             */
+            per_second?: number | null;
+            /**
+             * Seconds Left
+             * @description Until the end, at the pace since the start of the run.
+             */
+            seconds_left?: number | null;
         };
         /**
          * JobStep

@@ -12,7 +12,7 @@ from jobtrail.cli.session import Session
 from jobtrail.messages import Message, tr
 
 from .listing import JobId
-from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with
+from .submit import ActorOption, ReasonOption, WaitOption, actor_or_me, answer_with, arguments
 
 if TYPE_CHECKING:
     from jobtrail import JobTrail
@@ -33,6 +33,7 @@ def rerun(
     job_id: JobId,
     mode: Annotated[str, typer.Option("--mode", "-m", help="help.rerun-mode")] = "full",
     file: Annotated[Path | None, typer.Option("--file", help="help.rerun-file")] = None,
+    arg: Annotated[list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.rerun-arg")] = None,
     if_active: Annotated[str, typer.Option("--if-active", help="help.rerun-if-active")] = "raise",
     with_successors: Annotated[
         bool, typer.Option("--with-successors", help="help.rerun-with-successors")
@@ -42,14 +43,25 @@ def rerun(
     wait: WaitOption = False,
 ) -> int:
     """Run the same work again as a new job."""
-    jobs = session.open()
+    jobs = session.open(tasks=bool(arg))
     old = jobs.get(job_id)
     jobs.service.make_ready()
     new = old.rerun(
         mode, file=str(file) if file else None, if_active=if_active, with_successors=with_successors, reason=reason,
-        actor=actor_or_me(actor), submitter=jobs.service.submitter,
+        actor=actor_or_me(actor), submitter=jobs.service.submitter, args=_changed(jobs, old, arg),
     )  # fmt: skip
     return answer_with(session, jobs, new, tr("cli.reruns", job=old.id[-8:]), wait=wait)
+
+
+def _changed(jobs: JobTrail, old: Job, pairs: list[str] | None) -> str | None:
+    """The arguments of a job with other values, as they are stored; None if nothing is changed."""
+    from jobtrail.job.json_value import encode_arguments
+
+    if not pairs:
+        return None
+    task = jobs.tasks.get(old.task)
+    given = {**old.arguments, **arguments(pairs, None, task.signature.texts)}
+    return encode_arguments(task.signature.bind(task.name, (), given), jobs.settings.argument_limit)
 
 
 def retry(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from jobtrail import JobTrail
     from jobtrail.queries.jobs.items import JobItem
     from jobtrail.queries.jobs.job_detail import JobDetail
-    from jobtrail.queries.jobs.job_list import JobProgress
     from jobtrail.queries.jobs.trail import Attempt
 
 LOG_TAIL = 15  # lines
@@ -142,6 +141,7 @@ def _work(job: JobDetail) -> list[tuple[str, Any]]:
     from json import dumps
 
     from jobtrail.cli.rendering.text import short, span
+    from jobtrail.cli.rendering.views import progress_text
 
     facts: list[tuple[str, Any]] = []
     for name in ("arguments", "labels", "context", "result"):
@@ -151,7 +151,7 @@ def _work(job: JobDetail) -> list[tuple[str, Any]]:
     if job.note:
         facts.append(("note", job.note))
     if job.progress and _is_active(job):
-        facts.append(("progress", _progress(job.progress)))
+        facts.append(("progress", progress_text(job.progress)))
     if job.steps:
         facts.append(("steps", ", ".join(f"{step.name} ({span(step.seconds)})" for step in job.steps[:STEPS_SHOWN])))
     return facts
@@ -161,20 +161,6 @@ def _is_active(job: JobDetail) -> bool:
     from jobtrail.job.model import ACTIVE
 
     return job.status in ACTIVE
-
-
-def _progress(progress: JobProgress) -> str:
-    from jobtrail.cli.rendering.text import number
-
-    parts = []
-    if progress.percent is not None:
-        parts.append(f"{progress.percent:.0f} %")
-    if progress.done is not None:
-        known = progress.total is not None
-        parts.append(tr("cli.done-of", done=progress.done, total=progress.total) if known else number(progress.done))
-    if progress.message:
-        parts.append(progress.message)
-    return ", ".join(parts)
 
 
 def _times(job: JobDetail, now: datetime) -> list[tuple[str, Any]]:

@@ -58,7 +58,7 @@ def submit(
         "idempotency_key": idempotency_key, "actor": actor_or_me(actor), "reason": reason,
     }  # fmt: skip
     bound = jobs.task_named(task).using(**{key: value for key, value in options.items() if value is not None})
-    job = bound.enqueue(**_arguments(arg or (), args, bound.task.signature.texts))
+    job = bound.enqueue(**arguments(arg or (), args, bound.task.signature.texts))
     return answer_with(session, jobs, job, tr("cli.submitted" if job.created else "cli.is-there-already"), wait=wait)
 
 
@@ -106,16 +106,21 @@ def actor_or_me(given: str | None) -> str:
         return "person:unknown"
 
 
-def _arguments(pairs: Iterable[str], whole: str | None, texts: Mapping[str, bool]) -> dict[str, Any]:
+def arguments(pairs: Iterable[str], whole: str | None, texts: Mapping[str, bool]) -> dict[str, Any]:
+    """The arguments that ``--arg`` and ``--args`` give.
+
+    Raises:
+        UsageError: if one is given twice or cannot be read.
+    """
     from jobtrail.errors import UsageError
 
-    arguments = {} if whole is None else arguments_of("--args", whole)
+    found = {} if whole is None else arguments_of("--args", whole)
     for one in pairs:
         key, text = _pair(one, "--arg")
-        if key in arguments:
+        if key in found:
             raise UsageError(Message("cli.argument-twice", name=key))
-        arguments[key] = text if key in texts and not (texts[key] and text == "null") else _value(text)
-    return arguments
+        found[key] = text if key in texts and not (texts[key] and text == "null") else _value(text)
+    return found
 
 
 def arguments_of(option: str, whole: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from jobtrail.cli.commands.submit import ActorOption, ReasonOption, _arguments, _pair, actor_or_me
+from jobtrail.cli.commands.submit import ActorOption, ReasonOption, _pair, actor_or_me, arguments
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def options_of(given: dict[str, Any], zone: str, task: Task | None) -> dict[str,
         if name in options:
             options[name] = length(f"--{name}", options[name], may_be_none=name == "grace")
     if "args" in options:
-        options["args"] = _arguments(options["args"], None, task.signature.texts if task is not None else {})
+        options["args"] = arguments(options["args"], None, task.signature.texts if task is not None else {})
     if "labels" in options:
         options["labels"] = dict(_pair(one, "--label") for one in options["labels"])
     if "ends_at" in options:

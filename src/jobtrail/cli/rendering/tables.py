@@ -30,17 +30,25 @@ class PlainTable(Table):
 
     rest: int | None = None  # its place
 
-    def show(self, console: Console) -> None:
-        """Print the table. The terminal wraps lines that are still too wide."""
+    def fitted(self, width: int) -> PlainTable:
+        """Give each column its width on a terminal of ``width`` columns; what is too wide then is cut on the right."""
+        self._fit(width)
+        return self
+
+    def _fit(self, terminal: int) -> int:
         widths = [max(_width(column.header), *map(_width, column.cells)) for column in self.columns]
         gaps = GAP * len(widths)  # Rich counts one after the last column too
         if self.rest is not None:
-            room = console.width - gaps - sum(widths) + widths[self.rest]
+            room = terminal - gaps - sum(widths) + widths[self.rest]
             widths[self.rest] = min(widths[self.rest], max(room, LEAST_REST))
         for column, width in zip(self.columns, widths, strict=True):
             column.width = width
-        needed, terminal = sum(widths) + gaps, console.width
-        console.width = max(needed, terminal)
+        return sum(widths) + gaps
+
+    def show(self, console: Console) -> None:
+        """Print the table. The terminal wraps lines that are still too wide."""
+        terminal = console.width
+        console.width = max(self._fit(terminal), terminal)
         try:
             console.print(self)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobtrail.job.items import Pace
 from jobtrail.messages import Message, tr
 
 from .text import clean, short, span, tail
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from jobtrail.job.model import JobRow
-    from jobtrail.queries.jobs.job_list import JobLine
+    from jobtrail.queries.jobs.job_list import JobLine, JobProgress
 
 COLOURS = {
     "pending": "cyan",
@@ -50,11 +51,28 @@ def summary(job: JobLine, now: datetime, length: int = 90) -> str:
         return _pending(job, now, length)
     if job.status.startswith("awaiting_"):
         return tr("cli.asks-a-person", job=tail(job.id))
+    if job.status in {"running", "cancelling"} and job.progress:
+        return short(progress_text(job.progress), length)
     if job.status in {"failed", "interrupted", "cancelling"} and job.error:
         return short(job.error, length)
     if job.note:
         return short(job.note, length)
     return short(job.error, length) if job.error and job.status != "completed" else ""
+
+
+def progress_text(progress: JobProgress) -> str:
+    """Percent, count, rate, time left and message of a progress report, as far as they are known."""
+    from jobtrail.progress_bar import facts
+
+    told = facts(progress.model_dump(), pace_of(progress))
+    if progress.seconds_left is not None:
+        told[-1] = tr("cli.left", span=span(progress.seconds_left))
+    return ", ".join([*told, *([progress.message] if progress.message else [])])
+
+
+def pace_of(progress: JobProgress) -> Pace:
+    """The pace that a query has worked out."""
+    return Pace(progress.percent, progress.per_second, progress.seconds_left)
 
 
 def _pending(job: JobLine, now: datetime, length: int) -> str:

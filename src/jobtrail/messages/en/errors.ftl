@@ -7,3 +7,4 @@ both = { $first }; { $second }
 more = and { $count } more
 whole = it { $problem }
 invalid-records = { $refused } of { $records } records cannot be imported, and nothing was stored; the first: { $number }, { $field }: { $why }
+extra-missing = this needs the extra jobtrail[{ $extra }], which is not installed ({ $package } is missing)

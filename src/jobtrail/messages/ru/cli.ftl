@@ -24,7 +24,6 @@ bytes =
        *[many] байт
     }
 and-more = … и ещё { $count-grouped }
-done-of = { $done-grouped } из { $total-grouped }
 none = нет
 nothing = ничего
 it = ответ:
@@ -461,3 +460,21 @@ exported = { $count ->
     }
 parquet-needs-file = Файл Parquet пишется по имени: укажите --to FILE.
 export-format = Формат { $form } неизвестен; есть jsonl, csv и parquet.
+left = осталось { $span }
+watch-ends = завершить: Ctrl-C
+watch-more = и ещё { $count-grouped }
+watch-older = есть и более старые задания
+no-workers = здесь ещё не запускали ни одного исполнителя
+workers-living = живых: { $living }, занято слотов: { $held } из { $slots } · время в UTC
+worker-state =
+    { $state ->
+        [alive] жив
+        [stopping] завершается
+        [leaving] уходит
+        [stopped] остановлен
+        [dead] мёртв
+       *[silent] молчит
+    }
+no-errors = за это время ни одно задание не закончилось ошибкой
+errors-find = задания строки: jobtrail list error:{ $fingerprint }
+no-completion = для этой оболочки дополнения нет: { $shell }; есть для { $known }

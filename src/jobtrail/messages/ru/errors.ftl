@@ -7,3 +7,4 @@ both = { $first }; { $second }
 more = и ещё { $count }
 whole = { $problem }
 invalid-records = не удаётся прочитать записей: { $refused } из { $records }, ничего не сохранено; первая: { $number }, { $field }: { $why }
+extra-missing = для этого нужен набор jobtrail[{ $extra }], он не установлен (нет { $package })

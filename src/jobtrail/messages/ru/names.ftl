@@ -349,6 +349,12 @@ field =
         [commands] команды
         [loops] циклы
         [topics] темы
+        [fingerprint] отпечаток
+        [jobs] заданий
+        [queues] очереди
+        [worker] процесс
+        [last] последний раз
+        [running] выполняет
         [pages] страницы
         [tables] таблицы
         [uses] использует

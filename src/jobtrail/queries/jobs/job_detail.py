@@ -20,7 +20,7 @@ from jobtrail.store import events, jobs, questions, runs, units
 
 from . import actions, lineage, trail
 from .actions import Action
-from .job_list import ItemCounts, JobLine, progress
+from .job_list import ItemCounts, JobLine, progress, running_since
 from .lineage import Lineage
 from .trail import Attempt, TimelineLine
 from .waiting import WaitingReason, read_facts, waiting_reason
@@ -180,8 +180,8 @@ def read_detail(conn: Connection, context: QueryContext, job_id: str, *, role: s
     found = events.of_job(conn, row.id, limit=TRAIL)
     columns = JobColumns.model_validate(row, context={"marked": marked})
     columns.items = ItemCounts(ok=counts.ok, failed=counts.failed, skipped=counts.skipped)
-    columns.progress = progress(runs.progress_of(conn, [row.id]).get(row.id), marked)
     now = context.now()
+    columns.progress = progress(runs.progress_of(conn, [row.id]).get(row.id), marked, running_since(row), now)
     waiting = waiting_reason(row, read_facts(conn, context), now) if row.status is Status.PENDING else None
     columns.waiting = waiting.code if waiting is not None else None
     # The parts are valid and masked already.

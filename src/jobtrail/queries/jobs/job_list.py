@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from jobtrail.job.items import Pace
+from jobtrail.job.model import Status
 from jobtrail.job.task import choice_option
 from jobtrail.queries.base import ID, NO_MARKS, CappedCount, ErrorLine, FileName, MaskedText, MaskedValue, Model
 from jobtrail.store import runs
@@ -42,6 +44,8 @@ class JobProgress(Model):
     message: MaskedText | None = None
     metadata: MaskedValue = None
     last_heartbeat_at: datetime | None = None
+    per_second: float | None = Field(None, description="Finished parts for each second since the start of the run.")
+    seconds_left: float | None = Field(None, description="Until the end, at the pace since the start of the run.")
 
 
 class JobLine(Model):
@@ -140,7 +144,7 @@ def read_page(
     reported: dict[str, Any] = runs.progress_of(conn, active) if active else {}
     waits = waiting_codes(conn, context, page.rows, now)
     return JobPage(
-        jobs=[job_line(row, reported.get(row.id), context.marked(row.task), waiting=waits.get(row.id)) for row in page.rows],
+        jobs=[job_line(row, reported.get(row.id), context.marked(row.task), waiting=waits.get(row.id), now=now) for row in page.rows],
         next=page.next,
         count=read_count(conn, context, text, role=role) if count else None,
         searched=page.searched,
@@ -186,6 +190,7 @@ def job_line(
     marked: frozenset[str] = NO_MARKS,
     *,
     waiting: str | None = None,
+    now: datetime | None = None,
 ) -> JobLine:
     """One job as a list shows it, from a row of a list or a complete row.
 
@@ -194,16 +199,27 @@ def job_line(
         reported: Its last progress report, where one was read.
         marked: The names whose values are secret, beside those that always are.
         waiting: Why it does not run, where it is pending.
+        now: The database's time, for the pace of a running job.
     """
     line = JobLine.model_validate(row, context={"marked": marked})
-    line.progress = progress(reported, marked)
+    line.progress = progress(reported, marked, running_since(row), now)
     line.waiting = waiting
     return line
 
 
-def progress(reported: dict[str, Any] | None, marked: frozenset[str] = NO_MARKS) -> JobProgress | None:
-    """The last progress report of a job, with secrets masked."""
+def running_since(row: ListRow | JobRow) -> datetime | None:
+    """Start of the run of a job that runs; None for any other."""
+    return row.started_at if row.status in {Status.RUNNING, Status.CANCELLING} else None
+
+
+def progress(
+    reported: dict[str, Any] | None, marked: frozenset[str] = NO_MARKS, since: datetime | None = None, now: datetime | None = None
+) -> JobProgress | None:
+    """The last progress report of a job, with secrets masked; its pace at the time ``now`` if it runs ``since`` a time."""
     if reported is None:
         return None
     found = {name: reported.get(name) for name in JobProgress.model_fields}
+    if since is not None and now is not None:
+        pace = Pace.of(reported, since, now)
+        found |= {"percent": pace.percent, "per_second": pace.per_second, "seconds_left": pace.seconds_left}
     return JobProgress.model_validate(found, context={"marked": marked})
