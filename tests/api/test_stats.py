@@ -15,7 +15,7 @@ from jobtrail.job.model import new_id
 from jobtrail.queries import context, read_cache
 from jobtrail.store.search import search
 from jobtrail.store.search.search import smallest_id
-from jobtrail.store.totals import ends
+from jobtrail.store.totals import durations, ends
 from jobtrail.testing import drain
 
 HOUR = timedelta(hours=1)
@@ -240,3 +240,71 @@ def test_what_is_pending_is_the_sum_of_what_the_queues_show_and_of_what_a_list_c
     assert (told["behind"], told["alone"], told["status"]["pending"]["number"]) == (1, 1, 7)
     assert client.get("/api/jobs/counts").json()["status"]["pending"]["number"] == 7
     assert client.get("/api/jobs?q=status:pending&count=true").json()["count"]["number"] == 7
+
+
+# -- how a task has gone -----------------------------------------------------------------------------
+
+DAY = timedelta(days=1)
+
+
+def history(client, name="add"):
+    return client.get("/api/stats/task", params={"name": name}).json()
+
+
+def test_rates_and_durations_of_the_week_and_of_the_week_before(app_jobs, client):
+    for day, ran, status in ((1, 10, "completed"), (2, 10, "completed"), (3, 10, "partial"), (4, 100, "failed")):
+        ended(app_jobs, day * DAY, ran=ran, status=status)
+    ended(app_jobs, 9 * DAY, ran=2, status="completed")
+    ended(app_jobs, 16 * DAY, ran=5)  # neither of them
+    ended(app_jobs, DAY, ran=7, task="load")
+    told = history(client)
+    assert told["week"]["finished"] == {"completed": 2, "failed": 1, "partial": 1}
+    assert (told["week"]["ended"], told["week"]["success"], told["week"]["partial"]) == (4, 0.5, 0.25)
+    assert told["week"]["run"] == pytest.approx({"p50": 10, "p95": 100, "p99": 100}, rel=0.04)
+    assert (told["before"]["finished"], told["before"]["success"]) == ({"completed": 1}, 1.0)
+    assert told["before"]["run"]["p50"] == pytest.approx(2, rel=0.04)
+    shown = [(one["least"], one["most"], one["jobs"]) for one in told["durations"] if one["jobs"]]
+    assert [jobs for *_, jobs in shown] == [3, 1]
+    assert shown[0][0] <= 10 < shown[0][1]
+    assert all(one["most"] == two["least"] for one, two in zip(told["durations"], told["durations"][1:], strict=False))
+    assert [one["seconds"] for one in told["runs"]] == [5, 2, 100, 10, 10, 10]
+
+
+def test_its_errors_are_those_of_the_page_of_errors_and_its_units_are_counted(app_jobs, client):
+    fail, load = app_jobs.task_named("fail"), app_jobs.task_named("load")
+    for message in ("disk full", "disk full", "no table"):
+        fail.enqueue(message=message)
+    for period, bad in (("2013-01", 0), ("2013-02", 1)):
+        load.using(source="s", period=period).enqueue(bad=bad)
+    drain(app_jobs)
+    told = history(client, "fail")
+    kinds = {one["fingerprint"]: one for one in client.get("/api/errors").json()["kinds"]}
+    assert told["errors"]
+    for one in told["errors"]:
+        assert (one["error"], one["jobs"]) == (
+            kinds[one["fingerprint"]]["error"],
+            kinds[one["fingerprint"]]["jobs"]["number"],
+        )
+    assert sum(one["jobs"] for one in told["errors"]) == 3
+    assert (history(client, "load")["units"], history(client, "load")["units_more"]) == (
+        {"partial": 1, "success": 1},
+        False,
+    )
+
+
+def test_a_task_that_has_never_run_is_empty_and_only_viewers_see_it(client, seen_as):
+    told = history(client, "nobody")
+    assert (told["week"]["ended"], told["week"]["success"], told["week"]["run"], told["durations"], told["runs"]) == (
+        0,
+        None,
+        None,
+        [],
+        [],
+    )
+    assert seen_as(None).get("/api/stats/task?name=add").status_code == 401
+
+
+@pytest.mark.parametrize("micros", [0, 1, 15, 16, 31, 32, 1000, 999_983, 86_400_000_000])
+def test_a_class_begins_where_no_smaller_duration_has_it(micros):
+    number = durations.class_of(micros)
+    assert durations.begin_of(number) * 1e6 <= micros < durations.begin_of(number + 1) * 1e6 + 1e-6

@@ -19,7 +19,7 @@ PAGES = {
     "workers": ("#/workers", "Workers and queues"),
     "audit": ("#/audit", "Who did what"),
     "tasks": ("#/tasks", "Tasks"),
-    "task": ("#/tasks/greet", "Start greet"),
+    "task": ("#/tasks/greet", "greet"),
 }
 
 

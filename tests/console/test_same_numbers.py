@@ -83,3 +83,18 @@ def test_the_list_of_errors_names_every_task_that_its_matrix_shows(filled, brows
     row.get_by_role("button", name="and 4 more").click()
     named = row.locator("td").nth(2).inner_text().removesuffix("Show fewer")
     assert {name.strip() for name in named.split(",")} == in_matrix
+
+
+def test_the_page_of_a_task_tells_its_week_its_last_runs_and_the_error_that_the_list_of_errors_has(
+    filled, browse, barriers
+):
+    page = browse(f"{filled.address}#/tasks/{TASKS[0]}")
+    week = page.get_by_role("row", name=re.compile("^Jobs that ended"))
+    week.wait_for()
+    assert week.locator("td").all_inner_texts() == ["1", "0"]
+    assert page.get_by_role("row", name=re.compile("^Completed")).locator("td").all_inner_texts() == ["0 %", "–"]
+    assert page.locator(".runs a").count() == 1
+    page.get_by_role("img", name=re.compile("^p50 ")).wait_for()
+    assert barriers(page) == []
+    page.get_by_role("link", name="RuntimeError: the report server is away").click()
+    page.get_by_text("1 of 1 shown").wait_for()

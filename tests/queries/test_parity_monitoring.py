@@ -160,6 +160,7 @@ QUERIES = {
     "audit of one": (lambda q: q.audit(actor="person:a*"), "audit?actor=person:a*", None),
     "tasks": (lambda q: q.tasks(), "tasks", None),
     "task": (lambda q: q.task("load"), "tasks/load", None),
+    "task history": (lambda q: q.task_history("load"), "stats/task?name=load", None),
     "tokens": (lambda q: q.tokens(), None, ("token", "list")),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from .monitoring import audit as audit_queries
 from .monitoring import charts, error_groups, overview
 from .monitoring import limits as limit_queries
 from .monitoring import queues as queue_queries
+from .monitoring import task_history as task_history_queries
 from .monitoring import workers as worker_queries
 
 if TYPE_CHECKING:
@@ -258,6 +259,15 @@ class Queries(JobQueries):
         with self.context.read() as conn:
             return task_queries.read_one(conn, self.context, name)
 
+    def task_history(self, name: str) -> task_history_queries.TaskHistory:
+        """How a task has gone this week and the week before: rates, durations, last runs, errors, units.
+
+        Args:
+            name: The name of the task; of one that has no jobs everything is empty.
+        """
+        with self.context.search() as conn:
+            return task_history_queries.read(conn, name, self.context.now())
+
     def tokens(self) -> token_queries.TokenList:
         """All API tokens, newest first, without their text."""
         with self.context.read() as conn:
@@ -289,4 +299,5 @@ class Queries(JobQueries):
     aaudit = async_twin(audit)
     atasks = async_twin(tasks)
     atask = async_twin(task)
+    atask_history = async_twin(task_history)
     atokens = async_twin(tokens)

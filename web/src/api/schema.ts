@@ -1032,6 +1032,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stats/task": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How a task has gone this week and the week before */
+        get: operations["showTaskHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/stats/needs": {
         parameters: {
             query?: never;
@@ -1883,6 +1900,18 @@ export interface components {
             conceal_filter: boolean;
         };
         /**
+         * DurationBin
+         * @description How many runs of the week took at least ``least`` and less than ``most`` seconds.
+         */
+        DurationBin: {
+            /** Least */
+            least: number;
+            /** Most */
+            most: number;
+            /** Jobs */
+            jobs: number;
+        };
+        /**
          * DurationSpread
          * @description Durations in seconds: the median ``p50`` and the 95th percentile ``p95``, within 4 %.
          */
@@ -1891,6 +1920,18 @@ export interface components {
             p50: number;
             /** P95 */
             p95: number;
+        };
+        /**
+         * Durations
+         * @description Durations in seconds: the median and the 95th and 99th percentiles, within 4 %.
+         */
+        Durations: {
+            /** P50 */
+            p50: number;
+            /** P95 */
+            p95: number;
+            /** P99 */
+            p99: number;
         };
         /**
          * ErrorGroup
@@ -3472,6 +3513,26 @@ export interface components {
             ready: boolean;
         };
         /**
+         * RecentRun
+         * @description The last run of a job.
+         */
+        RecentRun: {
+            /** Job */
+            job: string;
+            /** Status */
+            status: string;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * Seconds
+             * @description Null while it goes on.
+             */
+            seconds: number | null;
+        };
+        /**
          * RelatedJob
          * @description A job that re-ran this one, or that this one re-ran.
          */
@@ -4163,6 +4224,63 @@ export interface components {
             } | null;
         };
         /**
+         * TaskError
+         * @description An error of the task, among the newest of all tasks.
+         */
+        TaskError: {
+            /** Fingerprint */
+            fingerprint: string;
+            /** Error */
+            error: string | null;
+            /** Jobs */
+            jobs: number;
+        };
+        /**
+         * TaskHistory
+         * @description How a task has gone.
+         */
+        TaskHistory: {
+            /** Task */
+            task: string;
+            week: components["schemas"]["TaskWeek"];
+            /** @description The seven days before it. */
+            before: components["schemas"]["TaskWeek"];
+            /**
+             * Durations
+             * @description Of the week, the shortest first; the bins follow one another.
+             */
+            durations: components["schemas"]["DurationBin"][];
+            /**
+             * Runs
+             * @description The newest jobs that have begun, oldest first; at most 50.
+             */
+            runs: components["schemas"]["RecentRun"][];
+            /** Errors */
+            errors: components["schemas"]["TaskError"][];
+            /**
+             * Units
+             * @description Units by the outcome of their truth: success, partial, error, none.
+             */
+            units: {
+                [key: string]: number;
+            };
+            /**
+             * Units More
+             * @description There are units that were not counted.
+             */
+            units_more: boolean;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+        };
+        /**
          * TaskLine
          * @description A task; of one that is not ``known`` there are jobs, and this process has no function for them.
          */
@@ -4196,6 +4314,33 @@ export interface components {
         TaskList: {
             /** Tasks */
             tasks: components["schemas"]["TaskLine"][];
+        };
+        /**
+         * TaskWeek
+         * @description What ended in seven days. A job that was retried counts where it ended again.
+         */
+        TaskWeek: {
+            /**
+             * Finished
+             * @description Jobs by status.
+             */
+            finished: {
+                [key: string]: number;
+            };
+            /** Ended */
+            ended: number;
+            /**
+             * Success
+             * @description Share that completed of those that were not cancelled; null where none was.
+             */
+            success: number | null;
+            /**
+             * Partial
+             * @description Share that was partial of the same.
+             */
+            partial: number | null;
+            run: components["schemas"]["Durations"] | null;
+            wait: components["schemas"]["Durations"] | null;
         };
         /**
          * TimelineLine
@@ -6649,6 +6794,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChartSeries"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    showTaskHistory: {
+        parameters: {
+            query: {
+                /** @description The name of the task. */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskHistory"];
                 };
             };
             401: components["responses"]["Unauthorized"];

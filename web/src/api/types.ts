@@ -35,6 +35,7 @@ export type ScheduleShape = Shapes["ScheduleDetail"];
 export type RuleShape = Shapes["RulePreview"];
 export type TaskLine = Shapes["TaskLine"];
 export type TaskList = Shapes["TaskList"];
+export type TaskHistory = Shapes["TaskHistory"];
 export type TaskShape = Shapes["TaskDetail"];
 export type UnitFiles = Shapes["FileUnits"];
 export type Worker = Shapes["WorkerLine"];

@@ -11,6 +11,7 @@ import { usePlace } from "../parts/crumbs";
 import { FileField, type Given } from "../parts/filefield";
 import { later } from "../parts/later";
 import { ProblemNote } from "../parts/problem";
+import { TaskHistory } from "../parts/taskhistory";
 
 const SchemaForm = later(async () => (await import("../parts/form")).default);
 
@@ -24,6 +25,7 @@ export function Task() {
   return (
     <>
       <Head title={t("task.title", { name })} sub={query.data.text ?? query.data.description ?? " "} />
+      <TaskHistory task={query.data} />
       <div className="grid g-2-1">
         {query.data.known && query.data.arguments ? <StartForm task={query.data} /> : <Note>{t("tasks.unknown")}</Note>}
         <Options task={query.data} />
@@ -78,7 +80,7 @@ function StartForm({ task }: { task: TaskShape }) {
     }
   };
   return (
-    <Card title={t("task.arguments")}>
+    <Card title={t("task.start", { name: task.name })}>
       <div className="card-body">
         <SchemaForm
           id="start"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query
 
 from jobtrail.api.auth.guard import needs, routes
-from jobtrail.queries.monitoring import attention, charts, overview
+from jobtrail.queries.monitoring import attention, charts, overview, task_history
 
 if TYPE_CHECKING:
     from jobtrail.api.context import ApiContext
@@ -36,6 +36,15 @@ def make(context: ApiContext) -> APIRouter:
     ) -> charts.ChartSeries:
         key = ("series", hours, task, queue, source)
         return await context.cached(key, lambda: context.queries.series(hours, task, queue=queue, source=source))
+
+    @router.get(
+        "/stats/task", operation_id="showTaskHistory", summary="How a task has gone this week and the week before"
+    )
+    @needs("viewer")
+    async def of_task(
+        name: Annotated[str, Query(max_length=200, description="The name of the task.")],
+    ) -> task_history.TaskHistory:
+        return await context.cached(("task", name), lambda: context.queries.task_history(name))
 
     @router.get("/stats/needs", operation_id="listNeeds", summary="What needs a person now, the nearest deadline first")
     @needs("viewer")

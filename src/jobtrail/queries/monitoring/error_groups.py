@@ -232,6 +232,17 @@ def matrix(conn: Connection, since: datetime, now: datetime, *, parts: int = 24,
     )  # fmt: skip
 
 
+def of_task(conn: Connection, task: str, since: datetime, *, limit: int) -> list[tuple[str, str | None, int]]:
+    """The most frequent errors of a task, as the matrix counts them: (fingerprint, type and message, jobs)."""
+    rows = [row for row in _failing(conn, since, NEWEST)[0] if row.task == task]
+    newest = {row.fingerprint: row.id for row in reversed(rows)}
+    told = _rows(conn, newest.values())
+    return [
+        (fingerprint, summary(told[newest[fingerprint]].error) if newest[fingerprint] in told else None, number)
+        for fingerprint, number in Counter(row.fingerprint for row in rows).most_common(limit)
+    ]
+
+
 def _failing(conn: Connection, since: datetime, newest: int) -> tuple[list[Any], bool]:
     """The newest jobs that stand in a failing status with an error, and whether there are older ones."""
     rows = conn.execute(_FAILING, {"since": smallest_id(since), "newest": newest + 1}).all()

@@ -31,6 +31,12 @@ def classes(spans: Iterable[timedelta]) -> list[int]:
     ]
 
 
+def begin_of(number: int) -> float:
+    """The least duration of a class, in seconds."""
+    shift = max((number >> SUB_BITS) - 1, 0)
+    return ((number - (shift << SUB_BITS)) << shift) / 1e6
+
+
 def middle_of(number: int) -> float:
     """The middle of a class, in seconds."""
     shift = max((number >> SUB_BITS) - 1, 0)
