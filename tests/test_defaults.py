@@ -17,12 +17,12 @@ from jobtrail.cli.input import schedule_options
 from jobtrail.commands.job_handle import Job
 from jobtrail.commands.using import Using
 from jobtrail.config import Settings
-from jobtrail.job.task import Task
+from jobtrail.job.task import KEPT, Task
 from jobtrail.job.worker_loss import Lost
 from jobtrail.messages import codes
 from jobtrail.schedules.backfill import backfill
 from jobtrail.schedules.definition import DEFAULTS
-from jobtrail.store.retention import STATUSES, Retention
+from jobtrail.store.retention import Retention
 from jobtrail.store.submissions import Rules
 
 
@@ -68,8 +68,8 @@ def test_what_happens_to_an_interrupted_job_is_an_option_of_the_task():
 def test_retention_has_no_defaults_but_those_of_the_settings():
     assert all(one.default is MISSING for one in fields(Retention))
     settings = Settings()
-    assert {name: getattr(Retention.of(settings), name) for name in STATUSES} == {
-        name: getattr(settings, f"keep_{name}") for name in STATUSES
+    assert {name: getattr(Retention.of(settings), name) for name in KEPT} == {
+        name: getattr(settings, f"keep_{name}") for name in KEPT
     }
 
 

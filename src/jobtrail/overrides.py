@@ -22,7 +22,7 @@ from .errors import InvalidOption
 from .job.items import FailedItemsLimit
 from .job.limits.outside import OutsideLimit, limited
 from .job.retry import Retry
-from .job.task import Task
+from .job.task import AS_SETTINGS, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -294,7 +294,7 @@ def _replaced(task: Task, values: Mapping[str, Any]) -> Task:
 def _meant(task: Task, option: str, value: Any) -> Any:
     if option == "retry":
         return _retry(value, task.retry)
-    may_be_none = OPTIONS[option].default is None
+    may_be_none = OPTIONS[option].default is None or OPTIONS[option].default == AS_SETTINGS
     return None if value == NOTHING and may_be_none else value
 
 

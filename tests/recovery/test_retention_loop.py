@@ -10,10 +10,11 @@ import pytest
 from making import Maker
 from trails import names, until
 
+from jobtrail import InvalidOption
 from jobtrail.recovery import retention as module
 from jobtrail.recovery.retention import RetentionLoop
 from jobtrail.store import workers
-from jobtrail.testing import MovableClock
+from jobtrail.testing import MovableClock, drain
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def bury(jobs, *makers):
 
 def test_what_is_old_is_forgotten_once_an_hour(jobs, clock, monkeypatch):
     calls = []
-    monkeypatch.setattr(module.retention, "run_once", lambda store, policy, now, wait: calls.append((policy, now)))
+    monkeypatch.setattr(module.retention, "run_once", lambda store, policy, now, wait, before: calls.append((policy, now)))
     forgetting, start = RetentionLoop(jobs.store, jobs.settings), time.monotonic()
     assert not any(forgetting.run_once(start + at) for at in (0, 30, 59)), "not in the first minute, when all processes start"
     assert [forgetting.run_once(start + at) for at in (62, 64, 3600)] == [True, False, False]
@@ -69,7 +70,7 @@ async def test_c35_a_long_pass_keeps_the_jobs_of_the_dead_from_nothing(make_jobs
     jobs.service.make_ready()
     inside = threading.Event()
 
-    def long(_store, _policy, _now, wait):
+    def long(_store, _policy, _now, wait, before):
         inside.set()
         while not wait(0.1):
             pass
@@ -91,3 +92,67 @@ async def test_c35_a_long_pass_keeps_the_jobs_of_the_dead_from_nothing(make_jobs
     worker.stop()
     await running
     assert time.monotonic() - began < 5, "the pass ends with its worker"
+
+
+@pytest.mark.both_databases
+def test_a_task_keeps_its_jobs_for_a_time_of_its_own_in_every_process(make_jobs, clock):
+    jobs = make_jobs(clock=clock, keep_completed=30)
+    names = {"short": {"keep_completed": 1}, "ever": {"keep_completed": None}, "usual": {}}
+    for name, kept in names.items():
+        jobs.task(name=name, **kept)(lambda: None)
+    for name in names:
+        jobs.task_named(name).enqueue()
+    drain(jobs)
+
+    def pass_of(one):
+        RetentionLoop(one.store, one.settings, one.tasks).run_once(float("inf"))
+        return sorted(job.task for job in jobs.find())
+
+    assert pass_of(jobs) == ["ever", "short", "usual"]
+    clock.move(days=2)
+    other = make_jobs(clock=clock, keep_completed=30)  # another program, which knows none of these tasks
+    assert pass_of(other) == ["ever", "usual"]
+    clock.move(days=40)
+    assert pass_of(other) == ["ever"]
+    changed = make_jobs(clock=clock, keep_completed=30)
+    changed.task(name="ever")(lambda: None)
+    assert pass_of(changed) == []
+
+
+@pytest.mark.both_databases
+def test_a_function_before_retention_sees_the_jobs_and_keeps_them_where_it_raises(make_jobs, clock, caplog):
+    jobs = make_jobs(clock=clock, keep_completed=1)
+    jobs.task(name="work")(lambda: None)
+    one = jobs.task_named("work").enqueue()
+    drain(jobs)
+    clock.move(days=2)
+    archived, away = [], [True]
+
+    @jobs.before_removal
+    def archive(removal):
+        if away[0]:
+            raise OSError("the archive is away")
+        archived.append((removal.cause, [jobs.get(job).id for job in removal.ids]))
+
+    def a_pass():
+        loop = RetentionLoop(jobs.store, jobs.settings, jobs.tasks, jobs.service.announces)
+        loop.run_once(float("inf"))
+
+    a_pass()
+    assert len(jobs.find()) == 1
+    assert "1 ended jobs stay" in caplog.text
+    away[0] = False
+    a_pass()
+    assert archived == [("retention", [one.id])]
+    assert jobs.find() == []
+
+
+def test_a_worker_calls_what_the_application_wants_to_be_called(jobs):
+    jobs.before_removal(lambda removal: None)
+    assert jobs.worker().session.retention.announces("retention") is not None
+
+
+@pytest.mark.parametrize("wrong", [-1, True, "for ever", float("nan")])
+def test_days_of_a_task_are_checked(jobs, wrong):
+    with pytest.raises(InvalidOption, match="keep_failed must be a number of days"):
+        jobs.task(name="x", keep_failed=wrong)(lambda: None)

@@ -494,3 +494,6 @@ sessions = Table(
     Column("expires_at", Moment, nullable=False),
     Index("ix_jobtrail_sessions_expires_at", "expires_at"),
 )
+
+# How long tasks keep their jobs, for processes that do not know the task.
+task_retention = Table("jobtrail_task_retention", metadata, *(Column(name, Text, primary_key=name == "task", nullable=False) for name in ("task", "kept")))

@@ -28,6 +28,9 @@ TRACKED = "celery:"  # the queues of jobs that Celery executes begin so
 ON_INTERRUPT = ON_SHUTDOWN = ("requeue", "fail", "hold")
 ON_INPUT_CHANGE = ("fail", "accept")
 SETTLE = 0.25  # seconds; submitting waits for them, also in a request, so a task with slow writers asks for more
+AS_SETTINGS = "settings"  # kept as long as the settings of the application say
+LONGEST_KEPT = 100_000  # days
+KEPT = ("completed", "cancelled", "partial", "failed")  # the ends that a task may keep for a time of its own
 LABELS_LIMIT = 20
 LEAST_MEMORY = 32 * 1_048_576
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)i?B?\s*", re.IGNORECASE)
@@ -61,6 +64,10 @@ class Task:
     secret: frozenset[str] = frozenset()
     limits: tuple[Limit, ...] = ()
     zone: str = "UTC"
+    keep_completed: float | str | None = AS_SETTINGS
+    keep_cancelled: float | str | None = AS_SETTINGS
+    keep_partial: float | str | None = AS_SETTINGS
+    keep_failed: float | str | None = AS_SETTINGS
     options: Mapping[str, Any] = field(default_factory=dict)
     signature: Signature = field(init=False)
     is_async: bool = field(init=False)
@@ -114,6 +121,12 @@ class Task:
         if not self.limits:
             return None
         return keys_of(self.limits, {**self.signature.defaults, **args, "task": self.name, "queue": queue, "source": source})
+
+    @property
+    def kept(self) -> dict[str, float | None]:
+        """For how many days its ended jobs are kept, by status, where the task itself says so; None is for ever."""
+        given = {status: getattr(self, f"keep_{status}") for status in KEPT}
+        return {status: days for status, days in given.items() if days != AS_SETTINGS}
 
     def __post_init__(self) -> None:
         """Refuse options that could not work, at registration."""
@@ -310,6 +323,17 @@ def name_option(name: str | Message, value: Any) -> str:
     return unicodedata.normalize("NFC", value)
 
 
+def days_option(name: str, value: Any) -> None:
+    """Check a number of days, None for ever, or "settings".
+
+    Raises:
+        InvalidOption: If it is nothing of these.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LONGEST_KEPT
+    if value is not None and value != AS_SETTINGS and not number:
+        raise InvalidOption(Message("job.not-days", name=name, value=repr(value)))
+
+
 def queue_option(name: str | Message, value: Any) -> str:
     """Return the name of a queue: `name_option` without the signs that separate queues on the command line.
 
@@ -370,6 +394,8 @@ def _check_options(task: Task) -> None:
     own = task.signature
     found = check_limits(task.name, task.limits, own.names, open_ended=own.open_ended, secret=task.secret)
     set_(task, "limits", found)
+    for status in KEPT:
+        days_option(f"keep_{status}", getattr(task, f"keep_{status}"))
     limit = task.max_failed_items
     if limit is not None and not isinstance(limit, FailedItemsLimit):
         set_(task, "max_failed_items", FailedItemsLimit.parse(limit))

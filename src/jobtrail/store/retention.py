@@ -14,13 +14,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, literal, select, text
+from sqlalchemy import delete, func, insert, literal, select, text
 
 from jobtrail.database.tables import (
     group_members,
@@ -31,10 +32,12 @@ from jobtrail.database.tables import (
     jobs,
     submitters,
     successors,
+    task_retention,
     workers,
 )
 from jobtrail.errors import InvalidOption
 from jobtrail.job.model import Status
+from jobtrail.job.task import KEPT, LONGEST_KEPT, Task
 from jobtrail.messages import Message
 
 from .removal import ledgers, needs
@@ -54,8 +57,6 @@ if TYPE_CHECKING:
 CHUNK = 100
 REST = 4.0  # times as long as a chunk took
 STILL_SUBMITS = timedelta(days=2)  # who submits says so once a day
-STATUSES = ("completed", "cancelled", "failed", "partial")
-LONGEST = 100_000  # days
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _log = logging.getLogger("jobtrail.retention")
 Before = Callable[[Sequence[str]], None]  # takes the ids of a chunk; an exception keeps it
@@ -63,7 +64,10 @@ Before = Callable[[Sequence[str]], None]  # takes the ids of a chunk; an excepti
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Days for which ended jobs are kept, by status; None keeps them for ever. `Settings` has the defaults."""
+    """Days for which ended jobs are kept, by status; None keeps them for ever. `Settings` has the defaults.
+
+    ``tasks`` has the days of tasks with a time of their own, by task and status.
+    """
 
     completed: float | None
     cancelled: float | None
@@ -74,27 +78,44 @@ class Retention:
     @classmethod
     def of(cls, settings: Settings) -> Retention:
         """Return the retention that the settings say."""
-        return cls(**{status: getattr(settings, f"keep_{status}") for status in STATUSES})
+        return cls(**{status: getattr(settings, f"keep_{status}") for status in KEPT})
 
     def __post_init__(self) -> None:
         """Refuse a number that is no time."""
-        for status in STATUSES:
+        for status in KEPT:
             value = getattr(self, status)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST_KEPT:
                 raise InvalidOption(Message("store.bad-retention", status=status, value=repr(value)))
 
     def edges(self, now: datetime) -> list[Edge]:
         """What goes when: for each status the jobs of most tasks, then those of each task with its own time."""
         found: list[Edge] = []
-        for status in STATUSES:
+        for status in KEPT:
             own = {task: kept[status] for task, kept in sorted(self.tasks.items()) if status in kept}
             days: float | None = getattr(self, status)
             if days is not None:
                 found.append(Edge(Status(status), now - timedelta(days=days), None, tuple(own)))
             found += [Edge(Status(status), now - timedelta(days=kept), task) for task, kept in own.items() if kept is not None]
         return found
+
+
+def declare(conn: Connection, tasks: Iterable[Task]) -> None:
+    """Store how long these tasks keep their jobs, so that a process that does not know a task removes no more than that."""
+    told = {task.name: dumps(task.kept) if task.kept else None for task in tasks}
+    there = {row.task: row.kept for row in conn.execute(select(task_retention))}
+    for name in sorted(told):
+        kept = told[name]
+        if kept != there.get(name):
+            conn.execute(delete(task_retention).where(task_retention.c.task == name))
+            if kept is not None:
+                conn.execute(insert(task_retention).values(task=name, kept=kept))
+
+
+def declared(conn: Connection) -> dict[str, dict[str, float | None]]:
+    """How long tasks keep their jobs, by task and status, where they say so themselves."""
+    return {row.task: loads(row.kept) for row in conn.execute(select(task_retention))}
 
 
 class Edge(NamedTuple):

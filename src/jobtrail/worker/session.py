@@ -102,7 +102,7 @@ class WorkerSession:
         self._beat = _beat(beat, store, settings)
         self._upkeep = Upkeep(store, tasks, settings, self._beat, lambda: self.id)
         self._upkeep_loop = BackgroundLoop("upkeep", self._upkeep.run_once, settings.sweep_interval)
-        self._retention = RetentionLoop(store, settings)
+        self.retention = RetentionLoop(store, settings, tasks)
         self._leaving = threading.Event()
         self._totals = BackgroundLoop("totals", self._join_totals, JOIN_TOTALS_EVERY)
         self._releases = BackgroundLoop("releases", self._release, settings.sweep_interval)
@@ -123,7 +123,7 @@ class WorkerSession:
         if self._leads:
             self._look_at_once()
             self._upkeep_loop.start()
-            self._retention.start()
+            self.retention.start()
             self._totals.start()
             self._releases.start()
         for companion in self._companions:
@@ -151,7 +151,7 @@ class WorkerSession:
             with contextlib.suppress(StoreError):
                 companion.stop()
         self._upkeep_loop.stop()
-        self._retention.stop()
+        self.retention.stop()
         self._leaving.set()
         self._totals.stop()
         self._releases.stop()
@@ -205,7 +205,7 @@ class WorkerSession:
 
     def health(self) -> list[Health]:
         """The health of the background loops of this session."""
-        loops = (self._beat, self._upkeep_loop, self._retention, self._totals, self._releases) if self._leads else (self._beat,)
+        loops = (self._beat, self._upkeep_loop, self.retention, self._totals, self._releases) if self._leads else (self._beat,)
         own = [*(one.health() for one in loops), *(companion.health() for companion in self._companions)]
         return [one for one in own if one is not None]
 

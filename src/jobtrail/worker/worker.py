@@ -127,7 +127,10 @@ class Worker:
         """Make a worker of an application; ``slots`` and ``end_blocked`` take the place of the settings."""
         given = {"slots": slots, "end_blocked": end_blocked}
         settings = service.settings.with_values(**{name: value for name, value in given.items() if value is not None})
-        return cls(service.store, service.tasks, settings, middleware=middleware, state=state, **options)
+        made = cls(service.store, service.tasks, settings, middleware=middleware, state=state, **options)
+        if made.session is not None:
+            made.session.retention.announces = service.announces
+        return made
 
     @property
     def id(self) -> str:

@@ -62,19 +62,25 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="help.prune-dry-run")] = False,
 ) -> None:
     """Remove jobs that ended long ago. Units and unresolved items stay."""
+    from jobtrail.commands.history.removal import RETENTION
+    from jobtrail.recovery.retention import policy_of
     from jobtrail.store import retention
 
     jobs = session.open()
     given = {"completed": completed, "cancelled": cancelled, "failed": failed, "partial": partial}
     wanted = {name: days if own is None else own for name, own in given.items()}
     changed: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-    policy = replace(retention.Retention.of(jobs.settings), **changed)
     jobs.service.make_readable()
+    policy = replace(policy_of(jobs.store, jobs.settings, jobs.tasks), **changed)
+    if days is not None:
+        policy = replace(policy, tasks={})  # said for all jobs
     if dry_run:
         with jobs.store.read() as conn:
             _tell(session, retention.old_enough(conn, policy, jobs.store.now()), dry=True)
         return
-    pruned = retention.run_once(jobs.store, policy, jobs.store.now())
+    pruned = retention.run_once(jobs.store, policy, jobs.store.now(), before=jobs.service.announces(RETENTION))
+    if pruned.kept:
+        session.hint(tr("cli.kept-by-function", count=pruned.kept))
     _tell(session, {name: number for name, number in pruned.jobs.items() if number}, dry=False)
 
 

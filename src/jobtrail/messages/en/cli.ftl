@@ -414,3 +414,7 @@ worker-state = { $state }
 no-errors = no job has failed in this time
 errors-find = find the jobs of a line by jobtrail list error:{ $fingerprint }
 no-completion = for this shell there is no completion: { $shell }; there is for { $known }
+kept-by-function = kept: { $count ->
+         [one] { $count-grouped } job
+        *[other] { $count-grouped } jobs
+    }, because a function that is called before the removal failed; see the log

@@ -209,3 +209,4 @@ record-refused = { $error }
 record-other-outcome = does not fit the status { status-name }
 record-after-end = is later than finished_at
 record-period-or-file = a job has a period or a file, not both
+not-days = { $name } must be a number of days from 0 to 100,000, None ('none' in settings) for ever, or "settings"; it is { $value }

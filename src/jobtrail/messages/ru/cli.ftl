@@ -478,3 +478,8 @@ worker-state =
 no-errors = за это время ни одно задание не закончилось ошибкой
 errors-find = задания строки: jobtrail list error:{ $fingerprint }
 no-completion = для этой оболочки дополнения нет: { $shell }; есть для { $known }
+kept-by-function = { $count ->
+         [one] осталось { $count-grouped } задание
+         [few] осталось { $count-grouped } задания
+        *[many] осталось { $count-grouped } заданий
+    }: отказала функция, которая вызывается перед удалением; см. журнал

@@ -214,3 +214,4 @@ record-refused = { $error }
 record-other-outcome = не подходит к состоянию «{ status-name }»
 record-after-end = позже, чем finished_at
 record-period-or-file = у задания есть период или файл, но не оба
+not-days = { $name } должно быть числом дней от 0 до 100 000, None (в настройках 'none') — навсегда, или "settings", а не { $value }
