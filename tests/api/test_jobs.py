@@ -282,6 +282,18 @@ def test_a_rerun_with_changed_arguments_keeps_what_is_masked(app_jobs, client):
     assert (stored.rerun_of, stored.reason, stored.actor) == (job.id, "corrected", "person:local")
 
 
+def test_a_rerun_of_chosen_items(app_jobs, client):
+    job = app_jobs.task_named("load").using(source="s", period="2013").enqueue()
+    drain(app_jobs)
+    keys = [item["key"] for item in client.get(f"/api/jobs/{job.id}/items").json()["items"]][:2]
+    new = client.post(f"/api/jobs/{job.id}/rerun", json={"items": [{"key": keys[1]}, {"key": keys[0], "loop": "items"}]})
+    assert new.status_code == 201
+    drain(app_jobs)
+    told = client.get(f"/api/jobs/{new.json()['job']['id']}/items").json()["items"]
+    assert [item["key"] for item in told] == keys
+    problem(client.post(f"/api/jobs/{job.id}/rerun", json={"items": [{"key": "nonsense"}]}), 404, "not-found")
+
+
 @pytest.mark.parametrize("moved", [{"note": MASK}, {"dsn": "postgresql://u:***@elsewhere/db"}, {"deep": {"x": [MASK]}}])
 def test_a_mask_is_never_stored_where_it_hides_nothing(app_jobs, client, moved):
     job = app_jobs.task_named("fail").enqueue(password=SECRET, dsn=URL)

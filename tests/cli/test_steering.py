@@ -129,6 +129,14 @@ def test_rerun_retry_cancel(jt: Command, submitted: Make, ran: Make) -> None:
     assert jt("rerun", failed, "--mode", "sideways").code == 2
 
 
+def test_rerun_of_chosen_items(jt: Command, submitted: Make, ran: Make) -> None:
+    first = ran("load", "-a", "rows=4", "-a", "bad=1")
+    new = jt("rerun", first, "--item", "2", "--item", "0", "--loop", "items", "--json").json["job"]
+    jt("worker", "--burst")
+    assert [item["key"] for item in jt("items", new["id"], "--json").json["items"]] == ["0", "2"]
+    assert "has no item 'x'" in jt("rerun", first, "--item", "x").err
+
+
 def test_run_now(jt: Command, submitted: Make) -> None:
     job_id = submitted("add", "-a", "a=1", "--delay", "3000")
     assert re.search(r"in (49:5\d|50:00)", jt("list").out)

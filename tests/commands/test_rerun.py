@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from trails import event
 
-from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption
+from jobtrail import AlreadyActive, Conflict, IllegalMove, InvalidFile, InvalidOption, NotFound, Retry
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.testing import drain
 
@@ -65,6 +65,67 @@ def test_failed_items_gives_only_what_failed_and_repeats_the_steps(jobs, load, u
     assert again.reason == "the rule is corrected"
     assert snapshot(first) == before, "a re-run touched the old job"
     assert again.generation == first.id
+
+
+@pytest.mark.parametrize("unit", [{}, {"source": "s", "period": "2013-02"}])
+def test_chosen_items_are_given_again_whatever_they_were_and_no_others(jobs, load, unit):
+    first = load.using(**unit).enqueue()
+    drain(jobs)
+    reset(jobs, bad={1, 5})
+    chosen = first.rerun(items=[1, "3", *[item for item in first.items() if item.key == "5"]])
+    drain(jobs)
+    assert (jobs.worked, chosen.refresh().status, chosen.mode) == ([1, 3, 5], "partial", "failed_items")
+    assert [(item.key, item.outcome) for item in chosen.items()] == [("1", "failed"), ("3", "ok"), ("5", "failed")]
+    assert counts(chosen) == (8, 2, 0), "the others stand as they were"
+    assert not [item for item in first.items() if item.key == "1" and item.outcome != "ok"], "the first job shows what it had"
+    reset(jobs)
+    chosen.retry()
+    drain(jobs)
+    assert jobs.worked == [1, 5], "a retry gives what failed of them"
+    reset(jobs)
+    chosen.rerun("full")
+    drain(jobs)
+    assert len(jobs.worked) == 10, "the choice is not inherited"
+
+
+def test_chosen_items_are_done_once_although_the_attempt_is_repeated(jobs):
+    worked = []
+
+    @jobs.task(retry=Retry(attempts=3, wait=0))
+    def twice(ctx, breaks=0):
+        for item in ctx.items(range(4)):
+            with item:
+                worked.append(item.value)
+        for item in ctx.items(range(4), name="prices"):
+            with item:
+                worked.append(f"price {item.value}")
+        if ctx.attempt <= breaks:
+            raise OSError("away")
+
+    first = twice.enqueue()
+    drain(jobs)
+    worked.clear()
+    again = first.rerun(items=[item for item in first.items() if (item.loop, item.key) in {("items", "2"), ("prices", "0")}], args='{"breaks": 2}')
+    drain(jobs)
+    assert (again.refresh().status, again.attempt, worked) == ("completed", 3, [2, "price 0"])
+    with pytest.raises(InvalidOption, match="in several loops"):
+        first.rerun(items=[2])
+
+
+@pytest.mark.parametrize(
+    ("mode", "items", "error", "words"),
+    [
+        ("full", [], InvalidOption, "from 1 to 10000 items"),
+        ("resume", ["1"], InvalidOption, "with the mode resume"),
+        ("full", ["1", "nonsense"], NotFound, "has no item 'nonsense'"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(jobs, load, mode, items, error, words):
+    job = load.enqueue()
+    drain(jobs)
+    with pytest.raises(error, match=words):
+        job.rerun(mode, items=items)
+    assert len(jobs.find("task:load")) == 1
 
 
 def test_full_tells_the_unit_from_nothing(jobs, load):

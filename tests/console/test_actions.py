@@ -425,6 +425,28 @@ def test_a_job_is_started_on_a_file_of_the_server_and_on_no_other_one(place, bro
     page.get_by_role("heading", level=1, name="files/there · there.csv").wait_for()
 
 
+def test_chosen_items_are_run_again_as_a_new_job(place, browse):
+    job = place.weather("JFK", "2013-03")
+    page = browse(f"{place.address}#/jobs/{job}?items=ok")
+    status(page, "Completed")
+    boxes = page.locator(".items input[type=checkbox]")
+    boxes.first.wait_for()
+    keys = [boxes.nth(n).get_attribute("aria-label").removeprefix("Choose ") for n in (0, 1, 3)]
+    for n in (0, 1, 2, 3):
+        boxes.nth(n).check()
+    boxes.nth(2).uncheck()
+    page.get_by_role("button", name="Run 3 items again…").click()
+    page.get_by_text("and no others").wait_for()
+    page.locator("dialog[open]").get_by_label("Reason").fill("late corrections")
+    page.click(CONFIRM)
+    page.wait_for_url(lambda url: job not in url)
+    status(page, "Completed")
+    again = place.get(f"jobs/{job_of(page)}")
+    told = place.get(f"jobs/{again['id']}/items")["items"]
+    assert [item["key"] for item in told] == keys
+    assert (again["reason"], again["rerun_of"]) == ("late corrections", job)
+
+
 def test_a_log_is_searched_by_level_and_taken_away_and_so_are_items(place, browse):
     job = place.weather("EWR", "2013-02")
     page = browse(f"{place.address}#/jobs/{job}")

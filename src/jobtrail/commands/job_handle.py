@@ -23,7 +23,7 @@ from .submit import successor
 from .using import Predecessor, SuccessorRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
@@ -309,6 +309,7 @@ class Job(JobFields):
         self,
         mode: str = "full",
         *,
+        items: Iterable[Any] | None = None,
         file: Any = None,
         if_active: str = "raise",
         with_successors: bool = False,
@@ -320,6 +321,7 @@ class Job(JobFields):
         Args:
             mode: "full" repeats everything, "failed_items" repeats failed and unreached items, "resume" continues
                 from the recorded steps and items.
+            items: Items to give again whatever their outcome was, and no others: keys, or items of `Job.items`.
             file: Corrected input file (path).
             if_active: "raise" or "queue", if the unit has an active job.
             with_successors: Also declare the successors of this job (``.then(…)``) for the new one.
@@ -331,9 +333,11 @@ class Job(JobFields):
 
         Raises:
             IllegalMove: If this job has not ended.
+            NotFound: If an item is not recorded.
             AlreadyActive: If the unit has an active job.
             InvalidFile: If ``file`` cannot be read.
         """
+        rest |= {"items": None if items is None else [_place_of(one) for one in items]}
         rest |= {"file": file, "if_active": if_active, "with_successors": with_successors, "reason": reason}
         answer = rerun.rerun(self._store, self.id, mode, **rest)
         return Job(self._store, answer.id, created=answer.created)
@@ -459,3 +463,8 @@ class JobList(list[Job]):
     """
 
     next: str | None = None
+
+
+def _place_of(item: Any) -> tuple[str | None, str]:
+    """Loop and key of an item of `Job.items`, or of a key alone."""
+    return (item.loop, item.key) if hasattr(item, "loop") else (None, item_key(item))

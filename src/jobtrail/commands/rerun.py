@@ -25,13 +25,14 @@ from jobtrail.job.task import OWN_TASKS, TRACKED, choice_option
 from jobtrail.job.transitions import Subject
 from jobtrail.job.unit import Unit
 from jobtrail.messages import Message
+from jobtrail.store import items as item_rows
 from jobtrail.store import jobs, successors
 from jobtrail.store.submissions import Rules
 
 from . import input_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from jobtrail.job.successor import Successor
     from jobtrail.store import Store
 
+MOST_ITEMS = 10_000  # that a re-run is given by name
 MODES = tuple(mode.value for mode in Mode)
 
 
@@ -141,6 +143,7 @@ def rerun(
     job_id: str,
     mode: str,
     *,
+    items: Sequence[tuple[str | None, str]] | None = None,
     file: Any = None,
     args: str | None = None,
     if_active: str = "raise",
@@ -154,19 +157,22 @@ def rerun(
 
     ``full`` starts the unit again; ``failed_items`` repeats the items that failed or were not reached, and the steps;
     ``resume`` continues with the items that have no outcome yet, and keeps the steps. ``file`` is a corrected input.
-    With ``with_successors``, the jobs that were declared to follow this one follow the new one too.
+    ``items``, pairs of a loop (None: the only one that has the key) and a key, are given again whatever their outcome was, and no
+    others. With ``with_successors``, the jobs that were declared to follow this one follow the new one too.
 
     Raises:
         IllegalMove: If the job has not ended.
         AlreadyActive: If another job of the unit is active; ``job_id`` names it.
+        NotFound: If one of ``items`` is not recorded.
     """
     choice_option("mode", mode, MODES)
+    mode = _mode_of_items(mode, items)
     corrected = input_files.given(file) if file is not None else None
 
     said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
     if args is not None:
         said["args"] = args
-    said |= {"file": corrected, "if_active": if_active, "with_successors": with_successors, "trace": trace}
+    said |= {"items": items, "file": corrected, "if_active": if_active, "with_successors": with_successors, "trace": trace}
 
     def operation(conn: Connection) -> Any:
         return rerun_on(conn, store, job_id, Mode(mode), **said)
@@ -186,6 +192,7 @@ def rerun_on(
     job_id: str,
     mode: Mode,
     *,
+    items: Sequence[tuple[str | None, str]] | None = None,
     file: FileInput | None = None,
     if_active: str = "raise",
     with_successors: bool = False,
@@ -204,7 +211,8 @@ def rerun_on(
         return IllegalMove(_cannot("commands.cannot-rerun", row), row.id)
     if (by_celery := _refused_by_celery(row, mode)) is not None:
         return by_celery
-    new, rules = _plan(row, mode, file, if_active, trace)
+    chosen = _chosen(conn, row, items) if items is not None else None
+    new, rules = _plan(row, mode, file, if_active, _options(row.options, trace, chosen))
     if obstacle is not None and obstacle.forbids and if_active != "queue":
         return AlreadyActive(Message("commands.continued-by", job=row.id, active=obstacle.job), obstacle.job)
     if with_successors and (following := _following(conn, row.id)):
@@ -219,7 +227,7 @@ def _following(conn: Connection, job_id: str) -> tuple[Successor, ...]:
 
 
 def _plan(
-    row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, trace: Mapping[str, str] | None
+    row: JobRow, mode: Mode, corrected: FileInput | None, if_active: str, options: str | None
 ) -> tuple[NewJob, Rules]:
     if corrected is not None and row.file is None:
         raise InvalidOption(Message("commands.no-file-to-correct", job=row.id))
@@ -239,7 +247,7 @@ def _plan(
         queue=row.queue,
         priority=row.priority,
         max_attempts=row.max_attempts,
-        options=_options(row.options, trace),
+        options=options,
         unit=unit.key if unit else None,
         source=row.source,
         period=row.period,
@@ -258,9 +266,41 @@ def _plan(
     return new, Rules(unit=unit, if_active=if_active, linked_unit=linked, labels=labels)
 
 
-def _options(kept: str | None, trace: Mapping[str, str] | None) -> str | None:
-    """The options of the first job; its trace is linked, the new job has its own."""
+def _mode_of_items(mode: str, items: Sequence[Any] | None) -> str:
+    """Chosen items continue the generation as failed ones do.
+
+    Raises: InvalidOption.
+    """
+    if items is None:
+        return mode
+    if mode == Mode.RESUME or not 0 < len(items) <= MOST_ITEMS:
+        raise InvalidOption(Message("commands.bad-items", most=MOST_ITEMS, count=len(items), mode=mode))
+    return Mode.FAILED_ITEMS.value
+
+
+def _chosen(conn: Connection, row: JobRow, wanted: Sequence[tuple[str | None, str]]) -> list[tuple[str, str]]:
+    """Loop and key of each item.
+
+    Raises: NotFound, InvalidOption.
+    """
+    loops, found = item_rows.loops_of(conn, row.ledger, [key for _, key in wanted]), set()
+    for loop, key in wanted:
+        there = [one for one in loops.get(key, ()) if loop in {None, one}]
+        if not there:
+            raise NotFound(Message("commands.no-item", job=row.id, key=repr(key)))
+        if len(there) > 1:
+            raise InvalidOption(Message("commands.item-of-loops", key=repr(key), loops=sorted(there)))
+        found.add((there[0], key))
+    return sorted(found)
+
+
+def _options(
+    kept: str | None, trace: Mapping[str, str] | None, chosen: Sequence[tuple[str, str]] | None
+) -> str | None:
+    """The options of the first job; its trace is linked, the new job has its own, and its own choice of items."""
     options = loads(kept) if kept else {}
+    options.pop("items", None)
+    options |= {"items": chosen} if chosen else {}
     first = options.pop("trace", None)
     options |= {"linked": first} if first else {}
     options |= {"trace": trace} if trace else {}

@@ -108,6 +108,16 @@ def failed_since(continues: str | None) -> int | None:
     return int(continues.removeprefix("failed:")) if continues else None
 
 
+def chosen_items(options: str | None) -> dict[str, frozenset[str]] | None:
+    """The keys by loop that a re-run is for, of the options in its row; None where it is for all."""
+    if not options or '"items"' not in options:
+        return None
+    found: dict[str, set[str]] = {}
+    for loop, key in json.loads(options).get("items", ()):
+        found.setdefault(loop, set()).add(key)
+    return {loop: frozenset(keys) for loop, keys in found.items()} or None
+
+
 def outcome_of(
     counts: Counts, *, unreached: bool, stopped_reason: str | None, has_items: bool
 ) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobtrail.commands.using import INHERIT
 from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
-from jobtrail.job.items import failed_since
+from jobtrail.job.items import chosen_items, failed_since
 from jobtrail.job.json_value import decode, encode_step
 from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message
@@ -174,13 +174,16 @@ class BaseContext:
     ) -> L:
         if name in self._loops:
             raise UsageError(Message("runtime.loop-twice", name=name))
+        since, chosen = failed_since(self._claim.continues), chosen_items(self._claim.options)
         loop = kind(
             self._recorder,
             values,
             key=key or _itself,
             name=name,
             fresh=self._claim.fresh,
-            failed_too=failed_since(self._claim.continues) is not None,
+            failed_too=since is not None,
+            anew=since == 0,
+            chosen=chosen.get(name, frozenset()) if chosen is not None else None,
             limit=self._limit,
             check_stop=self.check_cancelled,
             stopped=lambda: self.stopped_reason is not None,

@@ -87,6 +87,8 @@ class ItemLoop(Generic[T]):
         name: str,
         fresh: bool,
         failed_too: bool,
+        chosen: frozenset[str] | None,
+        anew: bool,
         limit: FailedItemsLimit | None,
         durable: bool,
         check_stop: Callable[[], None],
@@ -103,6 +105,8 @@ class ItemLoop(Generic[T]):
         self.stops_here = stopped
         self._prior = {} if fresh else recorder.prior(name)
         self._failed_too = failed_too
+        self._chosen = chosen
+        self._anew = anew
         self._tried_again = set() if fresh else recorder.tried_again(name)
         self._total = len(values) if isinstance(values, Sized) else None
         self._seen: set[str] = set()
@@ -158,6 +162,10 @@ class ItemLoop(Generic[T]):
 
     def _is_settled(self, key: str) -> bool:
         outcome = self._prior.get(key)
+        if self._chosen is not None and key not in self._chosen:
+            return True
+        if self._chosen is not None and self._anew:
+            return key in self._tried_again  # whatever it was before, once
         if outcome is ItemOutcome.FAILED and self._failed_too:
             return key in self._tried_again
         return outcome is not None

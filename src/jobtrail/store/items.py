@@ -6,6 +6,7 @@ same transaction, so that a job keeps the outcomes that it had (docs/why/items.m
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ _REPLACED = (
 )
 _REPLACED_ROWS = RowCopy(items, item_history, _KEYS, _NEW, _REPLACED, (("last_of_job", "old.job_id <> new.job_id"),))
 MOST_RECORDS = 1000  # of one item
+MOST_KEYS = 500  # in one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,16 @@ def standing(conn: Connection, ledger: str, places: Iterable[tuple[str, str]]) -
         return {}
     query = _columns(items).where(items.c.generation == ledger, tuple_(items.c.loop, items.c.key).in_(wanted))
     return {(row.loop, row.key): row for row in _rows(conn, query)}
+
+
+def loops_of(conn: Connection, ledger: str, keys: Iterable[str]) -> dict[str, list[str]]:
+    """The loops of a telling that have recorded these keys, by key."""
+    wanted, found = sorted(set(keys)), defaultdict(list)
+    for at in range(0, len(wanted), MOST_KEYS):
+        some = items.c.key.in_(wanted[at : at + MOST_KEYS])
+        for loop, key in conn.execute(select(items.c.loop, items.c.key).where(items.c.generation == ledger, some)):
+            found[key].append(loop)
+    return found
 
 
 _history = item_history.c

@@ -1737,6 +1737,19 @@ export interface components {
             now: string;
         };
         /**
+         * ChosenItem
+         * @description An item of a job.
+         */
+        ChosenItem: {
+            /** Key */
+            key: string;
+            /**
+             * Loop
+             * @description null: the only loop that has the key.
+             */
+            loop?: string | null;
+        };
+        /**
          * Clients
          * @description How many clients follow here, and how many were closed since the start because they read too slowly.
          */
@@ -3602,6 +3615,11 @@ export interface components {
              * @enum {string}
              */
             mode: "full" | "failed_items" | "resume";
+            /**
+             * Items
+             * @description Only these items, whatever their outcome was; it continues the generation as failed_items does.
+             */
+            items?: components["schemas"]["ChosenItem"][] | null;
             /**
              * Args
              * @description Other arguments, all of them; one that is still masked stays what it was.

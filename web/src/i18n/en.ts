@@ -383,6 +383,10 @@ export const en = {
   "items.history": "history",
   "items.history.of": "All outcomes of {key}",
   "items.attempt": "attempt {n}",
+  "items.again": "Run {n} {n|item|items} again",
+  "items.again.says":
+    "A new job of the same unit gives {n|this item|these items} again, whatever the outcome was, and no others; its steps run again. This job stays as it is.",
+  "items.choose": "Choose {key}",
   "items.more": "Load more",
   "items.none": "None.",
   "items.none.failed": "No item failed.",

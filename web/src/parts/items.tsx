@@ -2,13 +2,14 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { address, get } from "../api/client";
+import { address, get, post } from "../api/client";
 import { useLook } from "../api/queries";
-import type { Item, ItemHistory, ItemPage, JobWhole } from "../api/types";
+import type { Item, ItemHistory, ItemPage, JobWhole, Stored } from "../api/types";
 import { useSpeech } from "../i18n";
 import { tail } from "../lib/format";
 import { isFinal } from "../lib/words";
-import { Bar, Button, Card, Icon, Waiting } from "./basic";
+import { Bar, Button, Card, Check, Icon, Waiting } from "./basic";
+import { ActionDialog } from "./dialog";
 import { itemParts } from "./jobcells";
 import { ProblemNote } from "./problem";
 
@@ -85,6 +86,7 @@ const PAGE = 20;
 function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: number }) {
   const { t } = useSpeech();
   const [size, setSize] = useState(PAGE);
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Place>>(new Map());
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items begin short again
   useEffect(() => setSize(PAGE), [shown]);
   const query = useInfiniteQuery({
@@ -102,6 +104,13 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
   const found = query.data.pages.flatMap((page) => page.items);
   if (found.length === 0) return <p className="calm">{t("items.since")}</p>;
   const rows = found.slice(0, size);
+  const may = job.actions.some((one) => one.name === "rerun_failed_items" && (one.allowed || one.code === "no-items"));
+  const choose = (item: Item, on: boolean) => {
+    const now = new Map(chosen);
+    if (on) now.set(placeOf(item), { loop: item.loop, key: item.key });
+    else now.delete(placeOf(item));
+    setChosen(now);
+  };
   const more = () => {
     setSize(size + 100);
     if (size + 100 > found.length && query.hasNextPage) void query.fetchNextPage();
@@ -120,7 +129,13 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
         </thead>
         <tbody>
           {rows.map((item) => (
-            <Row key={`${item.loop}${item.key}`} job={job} item={item} />
+            <Row
+              key={placeOf(item)}
+              job={job}
+              item={item}
+              chosen={chosen.has(placeOf(item))}
+              onChoose={may ? (on) => choose(item, on) : undefined}
+            />
           ))}
         </tbody>
       </table>
@@ -130,18 +145,72 @@ function Table({ job, shown, count }: { job: JobWhole; shown: Shown; count: numb
           <Button onClick={more}>{t("items.more")}</Button>
         </div>
       )}
+      {chosen.size > 0 && <Again job={job} places={[...chosen.values()]} onDone={() => setChosen(new Map())} />}
     </>
   );
 }
 
-function Row({ job, item }: { job: JobWhole; item: Item }) {
+interface Place {
+  loop: string;
+  key: string;
+}
+const placeOf = (item: Place) => `${item.loop}\n${item.key}`;
+
+/** The chosen items once more, as a new job; where it leads is that job's page. */
+function Again({ job, places, onDone }: { job: JobWhole; places: Place[]; onDone: () => void }) {
+  const { t } = useSpeech();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState(false);
+  const done = (result: unknown) => {
+    onDone();
+    void navigate({ to: "/jobs/$id", params: { id: (result as Stored).job.id } });
+  };
+  return (
+    <div className="foot">
+      <Button icon="rerun" onClick={() => setOpen(true)}>
+        {t("items.again", { n: places.length })}…
+      </Button>
+      {open && (
+        <ActionDialog
+          title={t("items.again", { n: places.length })}
+          says={t("items.again.says", { n: places.length })}
+          verb={t("items.again", { n: places.length })}
+          run={(act) =>
+            post<Stored>(
+              `jobs/${job.id}/rerun`,
+              { mode: "failed_items", items: places, reason: act.reason || null },
+              act.key,
+            )
+          }
+          onDone={done}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+function Row({
+  job,
+  item,
+  chosen,
+  onChoose,
+}: {
+  job: JobWhole;
+  item: Item;
+  chosen: boolean;
+  onChoose?: (on: boolean) => void;
+}) {
   const { t, tWord, moment } = useSpeech();
   const [open, setOpen] = useState(false);
   const told = item.tries > 1 || item.since !== null;
   return (
     <>
       <tr>
-        <td className="mono">{item.key}</td>
+        <td className="mono">
+          {onChoose && <Check label={t("items.choose", { key: item.key })} checked={chosen} onChange={onChoose} />}
+          {item.key}
+        </td>
         <td>
           {item.reason ? (
             <b className={item.outcome === "failed" ? "" : "plain"}>{item.reason}</b>

@@ -68,10 +68,21 @@ class Submission(WithReason):
     if_done: Literal["run", "skip", "raise"] = "run"
 
 
+class ChosenItem(Model):
+    """An item of a job."""
+
+    key: str = Field(max_length=512)
+    loop: str | None = Field(None, max_length=512, description="null: the only loop that has the key.")
+
+
 class Rerun(WithReason):
     """How the work is done again, as a new job."""
 
     mode: Literal["full", "failed_items", "resume"] = "full"
+    items: list[ChosenItem] | None = Field(
+        None, min_length=1, max_length=rerun.MOST_ITEMS,
+        description="Only these items, whatever their outcome was; it continues the generation as failed_items does.",
+    )
     args: dict[str, Any] | None = Field(
         None, description="Other arguments, all of them; one that is still masked stays what it was."
     )
@@ -289,8 +300,9 @@ def _rerun(context: ApiContext, job_id: str, said: Rerun, who: Person) -> Stored
     row = stored_row(context.jobs.get(job_id))
     service = context.jobs.service
     service.make_ready()
+    items = None if said.items is None else [(one.loop, one.key) for one in said.items]
     answer = rerun.rerun(
-        context.store, row.id, said.mode, file=file_of(context, said.file), args=_changed(context, row, said.args),
+        context.store, row.id, said.mode, items=items, file=file_of(context, said.file), args=_changed(context, row, said.args),
         if_active=said.if_active, with_successors=said.with_successors, actor=who.actor, reason=said.reason,
         submitter=service.submitter,
     )  # fmt: skip

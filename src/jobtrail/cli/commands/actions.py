@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -28,10 +28,19 @@ def add_to(cli: typer.Typer) -> None:
     command(cli, "run-now", "change", "help.run-now")(run_now)
 
 
+class ItemArgument(NamedTuple):
+    """An item by its loop (None: the only one that has the key) and its key."""
+
+    loop: str | None
+    key: str
+
+
 def rerun(
     session: Session,
     job_id: JobId,
     mode: Annotated[str, typer.Option("--mode", "-m", help="help.rerun-mode")] = "full",
+    item: Annotated[list[str] | None, typer.Option("--item", help="help.rerun-item")] = None,
+    loop: Annotated[str | None, typer.Option("--loop", help="help.rerun-loop")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="help.rerun-file")] = None,
     arg: Annotated[list[str] | None, typer.Option("--arg", "-a", metavar="K=V", help="help.rerun-arg")] = None,
     if_active: Annotated[str, typer.Option("--if-active", help="help.rerun-if-active")] = "raise",
@@ -46,9 +55,10 @@ def rerun(
     jobs = session.open(tasks=bool(arg))
     old = jobs.get(job_id)
     jobs.service.make_ready()
+    items = [ItemArgument(loop, key) for key in item] if item else None
     new = old.rerun(
-        mode, file=str(file) if file else None, if_active=if_active, with_successors=with_successors, reason=reason,
-        actor=actor_or_me(actor), submitter=jobs.service.submitter, args=_changed(jobs, old, arg),
+        mode, items=items, file=str(file) if file else None, if_active=if_active, with_successors=with_successors,
+        reason=reason, actor=actor_or_me(actor), submitter=jobs.service.submitter, args=_changed(jobs, old, arg),
     )  # fmt: skip
     return answer_with(session, jobs, new, tr("cli.reruns", job=old.id[-8:]), wait=wait)
 

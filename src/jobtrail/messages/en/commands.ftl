@@ -75,6 +75,9 @@ forced = asked to stop ({ $cause }), then its end was forced; its body still run
 question-expired = its time is over
 question-defaulted = its time is over, and its default was taken
 not-answered = nobody answered '{ $name }' until { $at } UTC
+bad-items = from 1 to { $most } items can be named, with the mode full or failed_items; there are { $count }, with the mode { $mode }
+no-item = job { $job } has no item { $key }
+item-of-loops = the item { $key } is in several loops ({ $loops }): name the loop
 continued-by = the work of job { $job } is being continued by job { $active }
 input-changed = the input file { $file } has changed since it was submitted (SHA-256 { $submitted }… then, { $now }… now); submit it again, or re-run with file=
 skip-since-shown = has changed since it was shown

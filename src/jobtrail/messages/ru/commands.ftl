@@ -75,6 +75,9 @@ forced = просили остановиться ({ cause-name }), затем к
 question-expired = его время истекло
 question-defaulted = его время истекло, взят ответ по умолчанию
 not-answered = на «{ $name }» не ответили до { $at } UTC
+bad-items = можно назвать от 1 до { $most } элементов, с режимом full или failed_items; названо { $count }, режим { $mode }
+no-item = у задания { $job } нет элемента { $key }
+item-of-loops = элемент { $key } есть в нескольких циклах ({ $loops }): назовите цикл
 continued-by = работу задания { $job } продолжает задание { $active }
 input-changed = входной файл { $file } изменился после подачи (SHA-256 был { $submitted }…, сейчас { $now }…); подайте его снова или повторите с file=
 skip-since-shown = изменилось после показа
