@@ -71,6 +71,7 @@ lint: $(VENV)/.dev ## ruff
 
 types: $(VENV)/.dev console ## types and format: mypy, and the console against the API as it is
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_types.py
 	$(BIN)/python web/check.py
 
 house: ## the house in numbers (ARGS="--against REV --names")

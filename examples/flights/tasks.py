@@ -125,5 +125,5 @@ def make_app(
             period="previous month",
             args={"airport": airport},
         )(weather)
-    jobs.task(kind="file", queue=QUEUE, module="files")(import_file)
+    jobs.task(kind="file", queue=QUEUE, options={"module": "files"})(import_file)
     return jobs

@@ -8,7 +8,7 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .application_jobs import ApplicationJobs
 from .async_twin import async_twin
@@ -25,6 +25,7 @@ from .plugins.plugin import Plugin
 from .plugins.registry import Plugins
 from .schedules.backfill import runner
 from .store import Store
+from .task_registration import TaskRegistration
 from .worker import bulk_runner
 from .worker.middleware import Middleware, declared_options
 
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
     from .schedules.service import Schedules
     from .worker.handed.host import JobHost
 
+T = TypeVar("T", bound=BoundTask)
 _applications: weakref.WeakSet[JobTrail] = weakref.WeakSet()
 
 
-class JobTrail(ApplicationJobs, History):
+class JobTrail(TaskRegistration, ApplicationJobs, History):
     """Tasks and jobs of one application in one database.
 
     Nothing is connected before the first use, so a module can create it at import. Two objects in one process are
@@ -109,36 +111,12 @@ class JobTrail(ApplicationJobs, History):
 
     # -- tasks ---------------------------------------------------------------------------------------
 
-    @overload
-    def task(self, function: Callable[..., Any], /) -> BoundTask: ...
-
-    @overload
-    def task(self, function: None = None, /, *, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], BoundTask]: ...
-
-    def task(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any) -> Any:
-        """Register a function as a task; use it as a decorator.
-
-        Args:
-            function: The function, without parentheses.
-            name: Name under which jobs are stored; default: the function's name.
-            **options: Fields of `Task`: ``kind``, ``queue``, ``priority``, ``retry``, ``timeout`` (seconds),
-                ``stall_timeout`` (seconds), ``executor``, …, and the options that a middleware declares.
-
-        Returns:
-            A `BoundTask`, which can still be called as the function.
-
-        Raises:
-            InvalidOption: If an option is not known or not valid.
-        """
-
-        def register(target: Callable[..., Any]) -> BoundTask:
-            declared = self._declared(options)
-            made = Task.made(name or name_of(target), target, options, declared)
-            if any(self._tasks.find(one) is not None for one in (made.name, *made.aliases)):
-                self._plugins.give_way(made)
-            return BoundTask(self._tasks.add(self._overridden(made, declared)), self.service)
-
-        return register(function) if function is not None else register
+    def _register(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> BoundTask:
+        declared = self._declared(options)
+        made = Task.made(name or name_of(function), function, options, declared)
+        if any(self._tasks.find(one) is not None for one in (made.name, *made.aliases)):
+            self._plugins.give_way(made)
+        return BoundTask(self._tasks.add(self._overridden(made, declared)), self.service)
 
     def _declared(self, options: Mapping[str, Any]) -> set[str]:
         """The options that middleware reads; plug-ins are asked only if nobody else knows an option."""
@@ -190,7 +168,7 @@ class JobTrail(ApplicationJobs, History):
 
     def schedule(
         self, rule: Any, *, tz: Any = None, name: str | None = None, **options: Any
-    ) -> Callable[[BoundTask], BoundTask]:
+    ) -> Callable[[T], T]:
         """Create jobs of a task by the clock; use it as a decorator above ``@jobs.task``.
 
         Nothing is stored before a worker starts.
@@ -207,7 +185,7 @@ class JobTrail(ApplicationJobs, History):
             InvalidArguments: If ``args`` do not fit the task.
         """
 
-        def declare(task: BoundTask) -> BoundTask:
+        def declare(task: T) -> T:
             self.schedules.declare(task, rule, name=name, tz=tz, **options)
             return task
 

@@ -84,7 +84,7 @@ def serve(session: Session, jobs: JobTrail, units: list[tuple[str, str]], listen
     """Serve console and API with a worker beside them until Ctrl-C or SIGTERM; the exit code."""
     from jobtrail.cli.operate.serve import _serve
 
-    jobs.task(name="sync_radar", kind="sync", module="radar")(sync_radar)
+    jobs.task(name="sync_radar", kind="sync", options={"module": "radar"})(sync_radar)
     jobs.state.pace = PACE
     worker = jobs.worker(queues=[QUEUE, "default"], beat="thread")
     app: Any = jobs.asgi(local=local, allowed_hosts=() if local else ("*",))

@@ -135,7 +135,7 @@ class Demo:
 
     def _submissions(self) -> list[tuple[BoundTask, dict[str, Any]]]:
         weather, file = self.jobs.task_named("sync_weather"), self.jobs.task_named("import_file")
-        options = {"actor": "jobtrail demo"}
+        options: dict[str, Any] = {"actor": "jobtrail demo"}
         found: list[tuple[BoundTask, dict[str, Any]]] = []
         for airport, period in self._months():
             found.append((weather.using(source=f"weather/{airport}", period=period, **options), {"airport": airport}))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
+
+from typing_extensions import TypeVar
 
 from jobtrail.async_twin import async_twin
 from jobtrail.errors import JobFailed, NotFound, ResultTimeout
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from .using import Using
 
+R = TypeVar("R", default=Any)  # the result
 WAIT_POLL = 0.05  # seconds
 
 
@@ -53,7 +56,7 @@ class SuccessorTask(Protocol):
         """The parts that a successor of this task is made of."""
 
 
-class Job(JobFields):
+class Job(JobFields, Generic[R]):
     """A stored job.
 
     Submissions and `JobTrail.get` return it. Attributes hold the values of the last read: the first attribute that is
@@ -105,7 +108,7 @@ class Job(JobFields):
             raise NotFound(Message("commands.no-job", job=self.id))
         return row
 
-    def refresh(self) -> Job:
+    def refresh(self) -> Job[R]:
         """Read the job again.
 
         Returns:
@@ -196,7 +199,7 @@ class Job(JobFields):
 
     # -- waiting -------------------------------------------------------------------------------------
 
-    def wait(self, timeout: float | None = None, *, progress: bool = False) -> Job:
+    def wait(self, timeout: float | None = None, *, progress: bool = False) -> Job[R]:
         """Wait until the job has ended.
 
         Args:
@@ -231,7 +234,7 @@ class Job(JobFields):
         pace = Pace.of(found, self.started_at if runs_now else None, self._store.now())
         bar.update((mask_text(found.get("message") or "") or self.status.value).split("\n")[0], found, pace)
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None) -> R:
         """Wait until the job has ended and return its result.
 
         Args:
@@ -246,7 +249,7 @@ class Job(JobFields):
         """
         return self.wait(timeout)._result()
 
-    async def await_(self, timeout: float | None = None, *, progress: bool = False) -> Job:
+    async def await_(self, timeout: float | None = None, *, progress: bool = False) -> Job[R]:
         """`wait` for an event loop; between two looks it occupies no thread.
 
         Args:
@@ -264,7 +267,7 @@ class Job(JobFields):
                 await self.arefresh()
         return self
 
-    async def aresult(self, timeout: float | None = None) -> Any:
+    async def aresult(self, timeout: float | None = None) -> R:
         """`result` for an event loop.
 
         Args:
@@ -276,10 +279,11 @@ class Job(JobFields):
         if end is not None and time.monotonic() >= end:
             raise ResultTimeout(Message("commands.job-goes-on", job=self.id, status=self.status, timeout=timeout))
 
-    def _result(self) -> Any:
+    def _result(self) -> R:
         row = self._row
         if row.status in {Status.COMPLETED, Status.PARTIAL}:
-            return None if row.result is None else decode(row.result)
+            value: R = None if row.result is None else decode(row.result)  # type: ignore[assignment] # of the task's word
+            return value
         said: dict[str, Any] = {"job": row.id, "task": row.task, "status": row.status}
         if (error := self.error) and error.get("message"):
             raise JobFailed(Message("commands.failed-because", error=error["message"], **said), row.id, row.status.value)
@@ -287,7 +291,7 @@ class Job(JobFields):
 
     # -- changing ------------------------------------------------------------------------------------
 
-    def retry(self, reason: str | None = None, *, actor: str = "program") -> Job:
+    def retry(self, reason: str | None = None, *, actor: str = "program") -> Job[R]:
         """Run the same job once more; items that failed run again.
 
         Args:
@@ -315,7 +319,7 @@ class Job(JobFields):
         with_successors: bool = False,
         reason: str | None = None,
         **rest: Any,
-    ) -> Job:
+    ) -> Job[R]:
         """Submit a new job of the same unit.
 
         Args:
@@ -342,7 +346,7 @@ class Job(JobFields):
         answer = rerun.rerun(self._store, self.id, mode, **rest)
         return Job(self._store, answer.id, created=answer.created)
 
-    def cancel(self, reason: str | None = None, *, actor: str = "program") -> Job:
+    def cancel(self, reason: str | None = None, *, actor: str = "program") -> Job[R]:
         """Cancel the job.
 
         A job that does not run ends at once. A running function is asked to stop; a second call ends the job by force.
@@ -362,7 +366,7 @@ class Job(JobFields):
 
     def answer(
         self, value: Any, *, question: str | None = None, actor: str = "program", reason: str | None = None, **rest: Any
-    ) -> Job:
+    ) -> Job[R]:
         """Answer the open question of the job.
 
         Args:
@@ -415,7 +419,7 @@ class Job(JobFields):
         came = self._store.write(operation, key=self.id)[0]["job"]
         return None if came is None else Job(self._store, came)
 
-    def run_now(self, *, actor: str = "program") -> Job:
+    def run_now(self, *, actor: str = "program") -> Job[R]:
         """Make a job that waits for its time due at once.
 
         Args:

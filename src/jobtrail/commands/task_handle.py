@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Unpack
 
-from .using import INHERIT, NOTHING, SuccessorRequest, Using
+from typing_extensions import ParamSpec, TypeVar
+
+from .using import INHERIT, NOTHING, SuccessorRequest, Using, UsingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
     from jobtrail.job.task import Task
 
     from .job_handle import Job
+
+
+P = ParamSpec("P", default=...)  # arguments of a job
+R = TypeVar("R", default=Any)  # its result
+C = ParamSpec("C", default=...)  # parameters of the function, its context among them
+V = TypeVar("V", default=Any)  # what a call returns
 
 
 class SubmissionService(Protocol):
@@ -34,7 +42,7 @@ class SubmissionService(Protocol):
         """`submit_many` for an event loop."""
 
 
-class BoundTask:
+class BoundTask(Generic[P, R, C, V]):
     """A registered task: call it as the plain function, or submit it as a job.
 
     ``@jobs.task`` returns it; programs do not create it themselves.
@@ -61,11 +69,12 @@ class BoundTask:
         """Name under which the jobs of the task are stored."""
         return self.task.name
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: C.args, **kwargs: C.kwargs) -> V:
         """Call the function itself; no job is created."""
-        return self.task.function(*args, **kwargs)
+        value: V = self.task.function(*args, **kwargs)
+        return value
 
-    def using(self, **options: Any) -> BoundTask:
+    def using(self, **options: Unpack[UsingOptions]) -> BoundTask[P, R, C, V]:
         """Return a copy with options for the submitted job.
 
         Args:
@@ -93,7 +102,7 @@ class BoundTask:
         period: Any = INHERIT,
         file: Any = None,
         result_as: str | None = None,
-    ) -> BoundTask:
+    ) -> BoundTask[P, R, C, V]:
         """Return a copy whose job is followed by a job of ``task``.
 
         The successor is stored in the transaction that ends the job. Call `then` several times for several successors; ``task`` may have successors of its own.
@@ -115,7 +124,7 @@ class BoundTask:
         following = SuccessorRequest(*task._to_follow(), params, on, when, source, period, file, result_as)
         return BoundTask(self.task, self._submitter, replace(self._using, then=(*self._using.then, following)))
 
-    def enqueue(self, /, *args: Any, **kwargs: Any) -> Job:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Submit one job.
 
         Args:
@@ -137,7 +146,7 @@ class BoundTask:
         bound = self.task.signature.bind(self.task.name, args, kwargs)
         return self._submitter.submit(self.task, bound, self._using)
 
-    async def aenqueue(self, /, *args: Any, **kwargs: Any) -> Job:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """`enqueue` for an event loop.
 
         Args:
@@ -147,7 +156,7 @@ class BoundTask:
         bound = self.task.signature.bind(self.task.name, args, kwargs)
         return await self._submitter.asubmit(self.task, bound, self._using)
 
-    def enqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job]:
+    def enqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job[R]]:
         """Submit one job for each mapping of arguments in one transaction: all or none.
 
         Args:
@@ -163,7 +172,7 @@ class BoundTask:
         """
         return self._submitter.submit_many(self.task, many, self._using)
 
-    async def aenqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job]:
+    async def aenqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job[R]]:
         """`enqueue_many` for an event loop.
 
         Args:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from jobtrail.errors import InvalidOption
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from jobtrail.job.model import FileInput
+    from jobtrail.job.retry import Retry
     from jobtrail.job.task import Task
 
 
@@ -108,6 +111,35 @@ class Using:
 
 
 NOTHING = Using()
+
+
+class UsingOptions(TypedDict, total=False):
+    """The options of `BoundTask.using`, as `Using` describes them."""
+
+    source: str | None
+    period: Any
+    file: str | os.PathLike[str] | FileInput | None
+    unit: str | None
+    labels: Mapping[str, str] | None
+    context: Mapping[str, Any] | None
+    run_at: datetime | None
+    delay: float | timedelta | None
+    priority: int | None
+    queue: str | None
+    retry: Retry | int | Mapping[str, Any] | None
+    timeout: float | timedelta | None
+    on_interrupt: Literal["requeue", "fail", "hold"] | None
+    on_shutdown: Literal["requeue", "fail", "hold"] | None
+    idempotency_key: str | None
+    idempotency: Literal["params"] | None
+    window: timedelta | None
+    if_active: Literal["same", "raise", "queue"]
+    if_done: Literal["run", "skip", "raise"]
+    connection: Any
+    actor: str | None
+    reason: str | None
+    parent: str | None
+    root: str | None
 
 
 @dataclass(frozen=True, slots=True)

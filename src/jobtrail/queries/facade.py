@@ -290,6 +290,7 @@ class Queries(JobQueries):
     apreview_rule = async_twin(preview_rule)
     aworkers = async_twin(workers)
     aqueues = async_twin(queues)
+    alimits = async_twin(limits)
     astatistics = async_twin(statistics)
     aseries = async_twin(series)
     aattention = async_twin(attention)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from jobtrail.job.unit import step_digest
 
@@ -13,7 +13,7 @@ from .parallel_items import AsyncItemLoop
 from .unfinished import called_step, finished_step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 T = TypeVar("T")
 
@@ -34,6 +34,21 @@ class AsyncContext(BaseContext):
         """
         return self._item_loop(AsyncItemLoop[T], values, name, key=key, durable=durable)
 
+    @overload
+    async def ask(
+        self, name: str, text: str, schema: type[T], *, kind: Literal["input"] = "input", expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> T: ...
+    @overload
+    async def ask(
+        self, name: str, text: str, schema: Any, *, kind: Literal["mapping"], expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> dict[str, str | None]: ...
+    @overload
+    async def ask(
+        self, name: str, text: str, schema: Mapping[str, Any], *, kind: str = "input", expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> Any: ...
     async def ask(
         self,
         name: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from jobtrail.commands.using import INHERIT
 from jobtrail.errors import AskSignal, InvalidArguments, RetrySignal, StepError, StopSignal, TooLarge, UsageError
@@ -427,6 +427,21 @@ class Context(BaseContext):
         return kept
 
 
+    @overload
+    def ask(
+        self, name: str, text: str, schema: type[T], *, kind: Literal["input"] = "input", expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> T: ...
+    @overload
+    def ask(
+        self, name: str, text: str, schema: Any, *, kind: Literal["mapping"], expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> dict[str, str | None]: ...
+    @overload
+    def ask(
+        self, name: str, text: str, schema: Mapping[str, Any], *, kind: str = "input", expires: Any = None,
+        default: Any = UNSET, columns: Any = None, remember: bool = False,
+    ) -> Any: ...
     def ask(
         self,
         name: str,

@@ -220,7 +220,7 @@ def _submit(context: ApiContext, given: Submission, key: str | None, who: Person
         "run_at": given.run_at, "labels": given.labels or None, "context": given.context or None, "idempotency_key": key,
         "file": file_of(context, given.file), "reason": given.reason,
     }  # fmt: skip
-    using = {name: value for name, value in said.items() if value is not None}
+    using: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     using |= {"actor": who.actor, "if_active": given.if_active, "if_done": given.if_done}
     job = bound.using(**using).enqueue(**given.args)
     return StoredJob(job=job_line(stored_row(job)), created=job.created)

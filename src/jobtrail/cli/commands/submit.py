@@ -52,7 +52,7 @@ def submit(
     """Submit a job."""
     labels = dict(_pair(one, "--label") for one in label or ())
     jobs = session.open(tasks=True, creates=True)
-    options = {
+    options: dict[str, Any] = {
         "source": source, "period": period, "file": str(file) if file else None, "unit": unit, "labels": labels or None, "delay": delay,
         "priority": priority, "queue": queue, "if_active": if_active, "if_done": if_done,
         "idempotency_key": idempotency_key, "actor": actor_or_me(actor), "reason": reason,
