@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
 
+from jobtrail.database.caller_connection import lacks_tables, of_caller
 from jobtrail.database.wakeup import CHANNEL
 from jobtrail.errors import InvalidOption, StoreError
 from jobtrail.job.model import Submitted
@@ -18,7 +21,7 @@ from jobtrail.store.search.relations import is_stored
 from jobtrail.store.submissions import predict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Connection
 
@@ -36,7 +39,7 @@ def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submi
 
     Where the row can be written only at his commit, ``settle`` gets the answer of that moment.
 
-    Raises: InvalidOption when it is none, or of another database.
+    Raises: InvalidOption when it is of another database.
     """
     conn = _connection_of(given)
     _check_database(store, conn)
@@ -54,14 +57,8 @@ async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable
 
 
 def _connection_of(given: Any) -> Connection:
-    if hasattr(given, "exec_driver_sql"):
-        conn: Connection = given
-        return conn
-    connection = getattr(given, "connection", None)
-    if callable(connection) and hasattr(given, "execute"):
-        found: Connection = connection()
-        return found
-    raise InvalidOption(Message("commands.bad-connection", type=type(given).__name__))
+    conn: Connection = given if hasattr(given, "exec_driver_sql") else given.connection()
+    return conn
 
 
 def _check_database(store: Store, conn: Connection) -> None:
@@ -70,9 +67,21 @@ def _check_database(store: Store, conn: Connection) -> None:
 
 
 def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
-    answer = store.submit_on(conn, prepared.new, prepared.rules)
+    with _tables_are_there(store):
+        answer = store.submit_on(of_caller(conn), prepared.new, prepared.rules)
     conn.exec_driver_sql(f"NOTIFY {CHANNEL}")  # heard when he commits
     return answer
+
+
+@contextmanager
+def _tables_are_there(store: Store) -> Iterator[None]:
+    """Say it in one sentence where the caller's connection leads to a database, or a schema, without our tables."""
+    try:
+        yield
+    except DBAPIError as error:
+        if not lacks_tables(error):
+            raise
+        raise InvalidOption(Message("commands.no-tables-there", ours=store.database.where)) from error
 
 
 def _at_commit(store: Store, conn: Connection, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
@@ -83,14 +92,16 @@ def _at_commit(store: Store, conn: Connection, prepared: Prepared, settle: Calla
     """
     if not conn.in_transaction():
         conn.begin()
-    foreseen = predict(conn, prepared.new, prepared.rules, store.now())
+    with _tables_are_there(store):
+        foreseen = predict(conn, prepared.new, prepared.rules, store.now())
     if foreseen is not None:
         return foreseen
 
     def write(committing: Connection) -> None:
-        if prepared.new.submitter is not None:
-            workers.add_submitter(committing, store.dialect, prepared.new.submitter, store.now())
-        answer = store.submit_on(committing, prepared.new, prepared.rules)
+        with _tables_are_there(store):
+            if prepared.new.submitter is not None:
+                workers.add_submitter(committing, store.dialect, prepared.new.submitter, store.now())
+            answer = store.submit_on(committing, prepared.new, prepared.rules)
         settle(answer)
         if answer.created:
             _when_committed(store, answer.id)

@@ -90,12 +90,15 @@ class Using:
         """Return a copy with more options.
 
         Raises:
-            InvalidOption: If an option is not known.
+            InvalidOption: If an option is not known, or ``connection`` is not SQLAlchemy's.
         """
         known = {f.name for f in fields(self)}
         unknown = sorted(set(options) - known)
         if unknown:
             raise InvalidOption(Message("commands.unknown-using", known=sorted(known), option=unknown[0]))
+        given = options.get("connection")
+        if given is not None and not is_connection(given):
+            raise InvalidOption(Message("commands.bad-connection", type=type(given).__name__))
         return replace(self, **options)
 
     def check_unit(self) -> None:
@@ -108,6 +111,13 @@ class Using:
             for name, default in (("if_active", "same"), ("if_done", "run")):
                 if getattr(self, name) != default:
                     raise InvalidOption(Message("commands.rule-without-unit", name=name))
+
+
+def is_connection(given: Any) -> bool:
+    """Whether a job can be submitted in the transaction of this: a Connection or Session of SQLAlchemy, sync or async."""
+    if hasattr(given, "exec_driver_sql") or hasattr(given, "run_sync"):
+        return True
+    return callable(getattr(given, "connection", None)) and hasattr(given, "execute")
 
 
 NOTHING = Using()

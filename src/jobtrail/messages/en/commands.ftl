@@ -56,6 +56,7 @@ done-removed = '{ $what }' is complete already, by job { $job }, which ended at 
 key-used = this idempotency key was used for job { $job } with other arguments
 changed-too-often = '{ $what }' changed hands too often; submit it again
 bad-connection = connection= takes a SQLAlchemy Session or Connection (sync or async), not { $type }
+no-tables-there = the database of connection= has no tables of jobtrail; the jobs are in { $ours }: connect to the same database, and to the schema that has the tables
 other-database = connection= is a connection to { $given }, but the jobs are in { $ours }
 no-upload-folder = files cannot be uploaded: set upload_folder to a folder that the server and all workers see
 folder-not-private = { $folder } must belong to the user of this process, be no link, and be writable by nobody else; remove it, or change its owner and mode (chmod 700)
