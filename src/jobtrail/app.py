@@ -15,6 +15,7 @@ from .async_twin import async_twin
 from .commands.service import Service
 from .commands.task_handle import BoundTask
 from .config import Settings, database_url
+from .executors.hooks import BodyHook, Hooks, WorkerHook
 from .executors.registry import Executors
 from .history import History
 from .job.task import Task, Tasks, name_of
@@ -55,6 +56,11 @@ class JobTrail(TaskRegistration, ApplicationJobs, History):
         config: File that overrides settings and task options; "auto" for the file that ``JOBTRAIL_CONFIG`` names; None
             for none.
         clock: Object with ``now()``, for tests (`jobtrail.testing.MovableClock`).
+        around_body: Function that gets a `Task` and returns a context manager (for coroutine functions also an async one),
+            entered around each call of a task function, in its own thread, asyncio task or child process.
+        on_worker_start: Async function, awaited on the event loop of a worker before it claims its first job. What it raises
+            ends the worker.
+        on_worker_stop: Async function, awaited after the last task function has ended, at most ``hook_timeout`` seconds.
         tracing: True, or an OpenTelemetry TracerProvider, to trace submissions and attempts.
         **settings: Fields of `Settings`.
 
@@ -86,6 +92,9 @@ class JobTrail(TaskRegistration, ApplicationJobs, History):
         config: str | os.PathLike[str] | None = "auto",
         clock: Any = None,
         tracing: Any = None,
+        around_body: BodyHook | None = None,
+        on_worker_start: WorkerHook | None = None,
+        on_worker_stop: WorkerHook | None = None,
         **settings: Any,
     ) -> None:
         self.overrides = _read_overrides(config)
@@ -105,6 +114,7 @@ class JobTrail(TaskRegistration, ApplicationJobs, History):
             from .integrations.opentelemetry import install
 
             self.service = install(self.service, self.middleware, tracing)
+        self.service.hooks = Hooks(around_body, on_worker_start, on_worker_stop)
         for own in (runner.task_of(self.service), bulk_runner.task_of(self.service)):
             self._tasks.add(self.executors.resolved_own(own), own=True)
         _applications.add(self)

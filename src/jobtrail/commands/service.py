@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from jobtrail import fork_lock
 from jobtrail.database import migration
 from jobtrail.errors import DuplicateRow, InvalidOption, StoreError, StoreUnavailable
+from jobtrail.executors.hooks import Hooks
 from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Submitted, new_id
 from jobtrail.job.task import choice_option
@@ -84,6 +85,7 @@ class Service:
         self.settings = settings
         self.submitter = new_id()
         self.state: Any = None  # the application's own, for bodies in child processes
+        self.hooks = Hooks()
         self.schemas = migration.Schemas()
         self.before_removal: list[Callable[[Removal], None]] = []
         self.plugins_before_removal: Callable[[str], list[Callable[[Removal], None]]] = lambda _cause: []

@@ -53,7 +53,7 @@ class LocalExecutor(Executor):
     async def perform(self, run: Any) -> Any:
         """Await a coroutine, or run a plain function in a thread; see `Executor.perform`."""
         if run.task.is_async:
-            return await awaited(run.task.function(**run.body_arguments))
+            return await awaited(run.body(**run.body_arguments))
         return await self._in_thread(run)
 
     async def _in_thread(self, run: Any) -> Any:
@@ -64,7 +64,7 @@ class LocalExecutor(Executor):
         """
         thread = run.thread = BodyThread()
         try:
-            return await self.call(run.task.function, run.body_arguments, thread.over)
+            return await self.call(run.body, run.body_arguments, thread.over)
         except asyncio.CancelledError:
             if thread.ended or run.on_orphaned_end is not None:
                 raise

@@ -9,7 +9,7 @@ from jobtrail.executors.local import LocalExecutor
 from .child.child_bodies import ChildBodies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jobtrail.config import Settings
     from jobtrail.executors.base import Executor
@@ -27,6 +27,7 @@ class WorkerExecutors:
         slots: how many jobs run at once.
         outside: the application's other executors.
         seats: by job and run, the thread that brought its ticket; read at the start of each run.
+        imports: modules that a child process imports before those of its tasks.
 
     """
 
@@ -38,9 +39,10 @@ class WorkerExecutors:
         slots: int,
         outside: Executors | None,
         seats: Mapping[tuple[str, int], LocalExecutor] | None = None,
+        imports: Sequence[str] = (),
     ) -> None:
         self.local = LocalExecutor(slots)
-        self._process = ChildBodies(tasks, steps, settings, limit=slots)
+        self._process = ChildBodies(tasks, steps, settings, limit=slots, imports=imports)
         self._outside = outside
         self._seats = seats if seats is not None else {}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StopSignal
+from jobtrail.executors.hooks import body_of
 from jobtrail.job.failure import forget_frames
 from jobtrail.job.model import StopCause
 from jobtrail.runtime.stop import OVERTAKEN, SHUTDOWN, Stop
@@ -18,6 +19,7 @@ from jobtrail.runtime.unfinished import HOOK_FUNCTION, refuse_unfinished
 
 if TYPE_CHECKING:
     from jobtrail.executors.base import Executor
+    from jobtrail.executors.hooks import BodyHook
     from jobtrail.executors.local import BodyThread, LocalExecutor
     from jobtrail.executors.process.body_call import BodyCall
     from jobtrail.job.failure import Failure
@@ -100,6 +102,7 @@ class Run:
     executor: Executor
     threads: LocalExecutor
     successors: SuccessorMaker | None = None
+    hook: BodyHook | None = None
     call: BodyCall | None = None
     report: ChildReport | None = None
     ctx: BaseContext | None = None
@@ -184,6 +187,11 @@ class Run:
     def job_id(self) -> str:
         """Its job."""
         return self.claim.id
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """The task's function, inside the hook of the application."""
+        return body_of(self.task, self.hook)
 
     @property
     def body_arguments(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jobtrail.config import Settings
+    from jobtrail.executors.hooks import BodyHook
     from jobtrail.job.model import Claim
     from jobtrail.job.outcome import BodyOutcome
     from jobtrail.job.task import Tasks
@@ -60,6 +61,7 @@ class RunStarter:
         steps: where steps are kept.
         middleware: around every body, the outermost first.
         state: the application's services.
+        hook: the application's hook around each body.
 
     """
 
@@ -76,6 +78,7 @@ class RunStarter:
         steps: StepStore,
         middleware: Sequence[Middleware],
         state: Any,
+        hook: BodyHook | None = None,
     ) -> None:
         self.running: dict[str, Run] = {}
         self.started: list[str] | None = None  # set by tests: the ids of the jobs that ran
@@ -87,6 +90,7 @@ class RunStarter:
         self._steps = steps
         self._middleware = list(middleware)
         self._state = state
+        self._hook = hook
         self._successors = SuccessorMaker(tasks, settings)
         self._chains: dict[tuple[str, bool], CallNext] = {}
 
@@ -122,6 +126,7 @@ class RunStarter:
             executor=self._executors.of(claim, task),
             threads=self._executors.threads(claim),
             successors=self._successors,
+            hook=self._hook,
             on_stop=self._stop_requested,
         )
         if not self.running and process_state.shared is not None:

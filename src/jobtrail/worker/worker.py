@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobtrail.database.wakeup import QUEUES, SUSPECT
 from jobtrail.errors import StoreError, StoreUnavailable
+from jobtrail.executors.hooks import Hooks
 from jobtrail.job.model import StopCause, new_id
 from jobtrail.recovery import upkeep
 from jobtrail.recovery.heartbeat import TICK
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jobtrail.worker")
 NO_WORDS: Words = frozenset()
+NO_HOOKS = Hooks()
 
 
 class Worker:
@@ -71,13 +73,14 @@ class Worker:
         queues: Sequence[str] | Mapping[str, int] = ("default",),
         middleware: Sequence[Middleware] = (),
         state: Any = None,
+        hooks: Hooks = NO_HOOKS,
         beat: str | None = "thread",
         leaves_process: bool = False,
         outside: Executors | None = None,
         host: JobHost | None = None,
         leads: bool = True,
     ) -> None:
-        self.store, self.settings = store, settings
+        self.store, self.settings, self._hooks = store, settings, hooks
         self._slots = Slots(queues, settings.slots)
         self.queues, self.slots = self._slots.queues, self._slots.total
         self.session: WorkerSession | None = None
@@ -86,15 +89,14 @@ class Worker:
                 store, tasks, settings, queues=self.queues, slots=self.slots if host is None else host.slots, beat=beat,
                 leads=leads, executor=None if host is None else host.actor,
             )  # fmt: skip
-        self._own_id = new_id()
+        self._own_id, steps = new_id(), StepKeeper(store)
         self.flusher = Flusher(store, interval=settings.flush_interval)
-        steps = StepKeeper(store)
         self.executors = WorkerExecutors(
-            tasks, steps, settings, self.slots, outside, host.seats if host is not None else None
+            tasks, steps, settings, self.slots, outside, host.seats if host is not None else None, hooks.imports
         )
         self.runs = RunStarter(
             store, tasks, settings, self._slots, self._identity,
-            flusher=self.flusher, executors=self.executors, steps=steps, middleware=middleware, state=state,
+            flusher=self.flusher, executors=self.executors, steps=steps, middleware=middleware, state=state, hook=hooks.around_body,
         )  # fmt: skip
         limits = LimitedClaims(lambda: bool(tasks.limits), store.now)
         self.turns = Turns(store, settings, self._slots, self.runs, self._identity, limits)
@@ -127,7 +129,9 @@ class Worker:
         """Make a worker of an application; ``slots`` and ``end_blocked`` take the place of the settings."""
         given = {"slots": slots, "end_blocked": end_blocked}
         settings = service.settings.with_values(**{name: value for name, value in given.items() if value is not None})
-        made = cls(service.store, service.tasks, settings, middleware=middleware, state=state, **options)
+        made = cls(
+            service.store, service.tasks, settings, middleware=middleware, state=state, hooks=service.hooks, **options
+        )
         if made.session is not None:
             made.session.retention.announces = service.announces
         return made
@@ -155,6 +159,8 @@ class Worker:
         """Work until `stop`; with ``burst`` until no job waits any more, with ``due_only`` until none is due."""
         self._loop = asyncio.get_running_loop()
         log_capture.install()
+        if self._hooks.on_worker_start is not None:
+            await self._hooks.on_worker_start()
         if self.session is not None:
             await asyncio.to_thread(self.session.begin)
         self.store.wake.subscribe(self.wake)
@@ -168,11 +174,20 @@ class Worker:
             await self._work(burst=burst, due_only=due_only)
         finally:
             await self._shutdown.run()
+            await self._stopped()
             ticking.cancel()
             listener.stop()
             self.store.wake.unsubscribe(self.wake)
             self._finished.set()
             self._over_for_threads.set()
+
+    async def _stopped(self) -> None:
+        """Call the hook for the end of a worker; what it raises, or that it takes too long, keeps no worker from ending."""
+        if self._hooks.on_worker_stop is not None:
+            try:
+                await asyncio.wait_for(self._hooks.on_worker_stop(), self.settings.hook_timeout)
+            except Exception:
+                _log.exception("on_worker_stop raised, or took longer than %s s", self.settings.hook_timeout)
 
     async def run_once(self) -> WorkerTurn:
         """One turn: `Turns.run_once`."""

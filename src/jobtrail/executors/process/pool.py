@@ -49,14 +49,14 @@ class ProcessExecutor:
     Args:
         entry: the dotted name (``module:function``) of what answers in the child.
         limit: how many children there may be.
-        modules: modules that a child imports before its first job.
+        modules: modules that a child imports before its first job, in this order.
 
     """
 
     def __init__(self, entry: str, *, limit: int, modules: Iterable[str] = ()) -> None:
         self._entry = entry
         self._limit = limit
-        self._modules = sorted(set(modules))
+        self._modules = list(dict.fromkeys(modules))
         self._lock = threading.Lock()
         self._idle: list[ChildProcess] = []
         self._busy: set[ChildProcess] = set()

@@ -25,6 +25,8 @@ from jobtrail.store.items import Recorded
 from jobtrail.worker.run import ChildReport, RemoteError, RemoteStop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jobtrail.config import Settings
     from jobtrail.executors.process.wire import WireMessage
     from jobtrail.job.model import Claim
@@ -42,11 +44,12 @@ class ChildBodies(Executor):
 
     name = "process"
 
-    def __init__(self, tasks: Tasks, steps: StepStore, settings: Settings, *, limit: int) -> None:
+    def __init__(self, tasks: Tasks, steps: StepStore, settings: Settings, *, limit: int, imports: Sequence[str] = ()) -> None:
         self.settings = settings
         self.steps = steps
         own = [task for task in tasks.all() if task.executor == "process"]
-        self.processes = ProcessExecutor(ENTRY, limit=limit, modules={one.function.__module__ for one in own})
+        modules = [*imports, *sorted({one.function.__module__ for one in own})]
+        self.processes = ProcessExecutor(ENTRY, limit=limit, modules=modules)
         if own:
             self.processes.warm()
 

@@ -25,6 +25,7 @@ from jobtrail.errors import (
     UnknownTask,
 )
 from jobtrail.executors import forks, process_state
+from jobtrail.executors.hooks import Hooks, body_of
 from jobtrail.executors.process.child_process import whole_mb
 from jobtrail.job.failure import describe, forget_frames
 from jobtrail.job.items import FailedItemsLimit
@@ -135,10 +136,11 @@ class RemoteJob:
         if self.stop.cause is not None:
             self.stop.noticed = True
             raise StopSignal(self.stop.cause)
+        body = body_of(task, getattr(getattr(self._bound, "_submitter", None), "hooks", Hooks()).around_body)
         if task.is_async:
-            return asyncio.run(self._perform_async(task.function, arguments))
+            return asyncio.run(self._perform_async(body, arguments))
         try:
-            return forks.call(task.function, arguments)
+            return forks.call(body, arguments)
         finally:
             self._clean_up()
 
