@@ -17,7 +17,7 @@ from jobtrail.job import transitions
 from jobtrail.job.limits.limit import Limit, Quota
 from jobtrail.job.model import Claim, Status, StopCause, new_id
 from jobtrail.store import Store, jobs
-from jobtrail.store.limits import claims, definitions
+from jobtrail.store.limits import claims, definitions, lanes
 from jobtrail.store.limits.claims import LimitedClaims
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def test_blocked_jobs_are_one_step_however_many(limited: Limited) -> None:
     limited.claim()
     limited.add("z", 1)
     with limited.store.read() as conn:
-        assert len(limited.claims._lanes(conn, "default")) == 2
+        assert len(lanes.of_queue(conn, "default", 1000)[0]) == 2
     assert len(limited.claim()) == 1
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-GRAINS = 100  # starts within so small a part of the span are kept as one
+GRAINS = 50  # starts within so small a part of the span are kept as one
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Starts:
 
     Attributes:
         used: (microseconds since 1970, how many), oldest first. Starts that were close together stand under the time of
-            the last one, so that a token comes back a hundredth of the span late rather than early.
+            the last one, so that a token comes back a fiftieth of the span late rather than early.
     """
 
     used: tuple[tuple[int, int], ...] = ()

@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -27,7 +28,7 @@ from jobtrail.job.limits.starts import Starts
 from jobtrail.job.model import Claim
 
 from . import lanes
-from .use import read_use
+from .use import read_use, with_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,11 +47,12 @@ _JOBS = jobs.name
 _ANY = select(jobs.c.id).where(sql(LIMITED)).limit(1)
 _CHANGES = "status = 'running', run_no = run_no + 1, attempt = attempt + 1, worker = {worker}, started_at = {now}"
 _GIVEN = ", ".join((*CLAIMED, "limits", "priority", "run_at"))
-_CLAIM_SQLITE = (
-    f"UPDATE {_JOBS} SET {_CHANGES.format(worker='?1', now='?2')} WHERE id IN ("  # noqa: S608 - constants
-    f"SELECT id FROM {_JOBS} WHERE {LIMITED} AND queue = ?3 AND limits = ?4 AND priority = ?5 AND run_at <= ?2 "
-    f"ORDER BY run_at, id LIMIT ?6) RETURNING {_GIVEN}"
+_SHARE_SQLITE = (
+    f"SELECT * FROM (SELECT id FROM {_JOBS} WHERE {LIMITED} AND queue = ? AND limits = ? AND priority = ? AND run_at <= ? "  # noqa: S608 - constants
+    "ORDER BY run_at, id LIMIT ?)"
 )
+_CLAIM_SQLITE = f"UPDATE {_JOBS} SET {_CHANGES.format(worker='?', now='?')} WHERE id IN ({{shares}}) RETURNING {_GIVEN}"  # noqa: S608 - constants
+SHARES_AT_ONCE = 50  # lanes of one statement; SQLite joins 500
 _CLAIM_POSTGRESQL = f"""
 WITH due AS MATERIALIZED (
     SELECT found.id
@@ -138,10 +140,10 @@ class LimitedClaims:
 
     def _claim_of(self, queue: str, room: int, keys: KeyLocks, worker: str, now: datetime) -> list[Claim]:
         conn, dialect = keys.conn, keys.dialect
-        waiting = self._lanes(conn, queue)
+        waiting, use = self._look_at_lanes(conn, queue)
         if not waiting:
             return []
-        use = read_use(conn, _keys(waiting))
+        use = with_starts(conn, use, _keys(waiting))
         shares = allot(waiting, room, use, now, self._served)
         wanted = {key for lane in shares for key in use.limiting(lane.keys)}
         if not keys.have(wanted):
@@ -150,8 +152,9 @@ class LimitedClaims:
             use = read_use(conn, _keys(waiting))
             ours = [lane for lane in waiting if keys.have(use.limiting(lane.keys))]
             shares = allot(ours, room, use, now, self._served)
-        self._look_at(next_look(waiting, use, now))
-        self.due = self.due or waits_for_more_than_time(waiting, use, now)
+        if sum(shares.values()) < room:
+            self._look_at(next_look(waiting, use, now))
+            self.due = self.due or waits_for_more_than_time(waiting, use, now)
         if self._clock is not None:
             now = max(now, self._clock())
         rows = _hand_out(conn, dialect, queue, shares, worker, now) if shares else []
@@ -161,11 +164,11 @@ class LimitedClaims:
         self._serve(taken)
         return [Claim(*(*row[: len(CLAIMED)], now, row[-1])) for row in rows]
 
-    def _lanes(self, conn: Connection, queue: str) -> list[Lane]:
+    def _look_at_lanes(self, conn: Connection, queue: str) -> tuple[list[Lane], LimitUse]:
         """Lanes of a queue; where there are more than one look takes, the next look goes on behind them."""
-        found = lanes.of_queue(conn, queue, MOST_LANES, after=self._after.get(queue, ""))
+        found, use = lanes.of_queue(conn, queue, MOST_LANES, after=self._after.get(queue, ""))
         self._after[queue] = found[-1].keys if len(found) == MOST_LANES else ""
-        return found
+        return found, use
 
     def _look_at(self, moment: datetime | None) -> None:
         if moment is not None and (self.next_at is None or moment < self.next_at):
@@ -197,6 +200,7 @@ class KeyLocks:
 
     def __init__(self, conn: Connection, dialect: Dialect) -> None:
         self.conn, self.dialect = conn, dialect
+        self._locks = dialect.name == "postgresql"  # on SQLite the write lock is held, so nobody else claims
         self.wanted: set[Key] = set()
         self._held: set[Key] = set()
 
@@ -206,16 +210,15 @@ class KeyLocks:
         self.wanted.update(missing)
         if not missing:
             return True
-        if self.dialect.name == "postgresql":
+        if self._locks:
             got = self.conn.exec_driver_sql(_TRY_LOCKS, ([_number(key) for key in missing],)).scalars().all()
             self._held.update(key for key, locked in zip(missing, got, strict=True) if locked)
             return all(got)
-        self._held.update(missing)  # the write lock is held, so nobody else claims
         return True
 
     def have(self, keys: Iterable[Key]) -> bool:
         """Whether all of these are locked."""
-        return self._held.issuperset(keys)
+        return not self._locks or self._held.issuperset(keys)
 
 
 def _keys(waiting: Iterable[Lane]) -> set[Key]:
@@ -240,11 +243,11 @@ def _hand_out(
         found = conn.exec_driver_sql(_CLAIM_POSTGRESQL, given).all()
         rows = [(str(row[0]), *row[1:12], row[12] and str(row[12]), *row[13:]) for row in found]
     else:
-        at = to_micros(now)
-        found = [
-            row for lane, share in shares.items()
-            for row in conn.exec_driver_sql(_CLAIM_SQLITE, (worker, at, queue, lane.keys, lane.priority, share))
-        ]  # fmt: skip
+        at, found = to_micros(now), []
+        lots = [(queue, lane.keys, lane.priority, at, share) for lane, share in shares.items()]
+        for some in (lots[begin : begin + SHARES_AT_ONCE] for begin in range(0, len(lots), SHARES_AT_ONCE)):
+            statement = _CLAIM_SQLITE.format(shares=" UNION ALL ".join([_SHARE_SQLITE] * len(some)))
+            found += conn.exec_driver_sql(statement, (worker, at, *chain.from_iterable(some))).all()
         rows = [(*row[:-1], from_micros(row[-1])) for row in found]
     return sorted(rows, key=lambda row: (row[-2], row[-1], row[0]))
 

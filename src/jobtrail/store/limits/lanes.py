@@ -10,47 +10,58 @@ from sqlalchemy import text as sql
 from jobtrail.database.tables import HANDED_OVER, LIMITED, LIMITED_TO_HAND_OVER, jobs
 from jobtrail.job.limits.allotment import Lane, allot
 
-from .use import read_all
+from .use import USE, moment_of, read_all, run, use_of
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
     from sqlalchemy import Connection
+
+    from jobtrail.job.limits.allotment import LimitUse
 
 MOST_OF_EXECUTOR = 1000  # lanes of an executor that one look takes
 
 
-def _steps(where: str, owner: str, key: tuple[str, ...]) -> Any:
-    """The first job behind the last lane is the first of the next one."""
-    order = ", ".join((*key, "run_at"))
-    next_key, last_key = (", ".join(f"{table}.{name}" for name in key) for table in ("next", "lane"))
-    text = f"""
+def _steps(where: str, owner: str, *, by_priority: bool) -> str:
+    """The statement part that goes from lane to lane: the first job behind a lane is the first of the next one."""
+    order = "limits, priority, run_at" if by_priority else "limits, run_at"
+    behind = _first_id(where, owner, "next.limits > lane.limits", order)
+    if by_priority:
+        same = _first_id(where, owner, "next.limits = lane.limits AND next.priority > lane.priority", order)
+        behind = f"coalesce({same}, {behind})"
+    return f"""
 WITH RECURSIVE lane(limits, priority, run_at, number) AS (
     SELECT limits, priority, run_at, 1 FROM (
-        SELECT limits, priority, run_at FROM {jobs.name} WHERE {where} AND {owner} = :owner AND limits > :after
+        SELECT limits, priority, run_at FROM {jobs.name} WHERE {where} AND {owner} = {{owner}} AND limits > {{after}}
         ORDER BY {order} LIMIT 1
     ) AS first
     UNION ALL
-    SELECT found.limits, found.priority, found.run_at, lane.number + 1 FROM lane JOIN {jobs.name} AS found ON found.id = (
-        SELECT next.id FROM {jobs.name} AS next
-        WHERE {where.replace("limits", "next.limits")} AND next.{owner} = :owner AND ({next_key}) > ({last_key})
-        ORDER BY {next_key}, next.run_at LIMIT 1
-    ) WHERE lane.number < :most
+    SELECT found.limits, found.priority, found.run_at, lane.number + 1
+    FROM lane JOIN {jobs.name} AS found ON found.id = {behind} WHERE lane.number < {{most}}
 )
-SELECT limits, priority, run_at FROM lane
 """  # noqa: S608 - constants
-    return sql(text).columns(jobs.c.limits, jobs.c.priority, jobs.c.run_at)
 
 
-_OF_QUEUE = _steps(LIMITED, "queue", ("limits", "priority"))
-_OF_EXECUTOR = _steps(LIMITED_TO_HAND_OVER, "executor", ("limits",))
+def _first_id(where: str, owner: str, behind: str, order: str) -> str:
+    own = where.replace("limits", "next.limits")
+    by = ", ".join(f"next.{name}" for name in order.split(", "))
+    return (
+        f"(SELECT next.id FROM {jobs.name} AS next WHERE {own} AND next.{owner} = {{owner}} AND {behind} ORDER BY {by} LIMIT 1)"  # noqa: S608 - constants
+    )
+
+
+_LANES = "SELECT 0 AS kind, limits, priority AS number, run_at, NULL AS rate, NULL AS per FROM lane"
+_OF_QUEUE = _steps(LIMITED, "queue", by_priority=True) + _LANES + f" UNION ALL {USE}"
+_OF_EXECUTOR = _steps(LIMITED_TO_HAND_OVER, "executor", by_priority=False) + _LANES + f" UNION ALL {USE}"
 _SENT = select(jobs.c.limits, func.count().label("number")).where(sql(HANDED_OVER), jobs.c.limits.is_not(None)).group_by(jobs.c.limits)
 
 
-def of_queue(conn: Connection, queue: str, most: int, *, after: str = "") -> list[Lane]:
-    """Return the lanes of a queue whose jobs our workers claim, by their keys, at most ``most`` behind ``after``."""
-    return _read(conn, _OF_QUEUE, queue, most, after)
+def of_queue(conn: Connection, queue: str, most: int, *, after: str = "") -> tuple[list[Lane], LimitUse]:
+    """Return the lanes of a queue whose jobs our workers claim, at most ``most`` behind ``after``, and what limits leave.
+
+    One statement. On PostgreSQL the use is exact for keys that the transaction has locked before.
+    """
+    return _look(conn, _OF_QUEUE, queue, most, after)
 
 
 def to_send(conn: Connection, executor: str, now: datetime, *, limit: int) -> dict[str, int]:
@@ -58,7 +69,7 @@ def to_send(conn: Connection, executor: str, now: datetime, *, limit: int) -> di
 
     Whether a place is free when the ticket arrives is decided by the claim.
     """
-    lanes = _read(conn, _OF_EXECUTOR, executor, MOST_OF_EXECUTOR, "")
+    lanes, _ = _look(conn, _OF_EXECUTOR, executor, MOST_OF_EXECUTOR, "")
     if not lanes:
         return {}
     sent = {row.limits: int(row.number) for row in conn.execute(_SENT)}
@@ -66,5 +77,8 @@ def to_send(conn: Connection, executor: str, now: datetime, *, limit: int) -> di
     return {lane.keys: number for lane, number in shares.items()}
 
 
-def _read(conn: Connection, steps: Any, owner: str, most: int, after: str) -> list[Lane]:
-    return [Lane(*row) for row in conn.execute(steps, {"owner": owner, "after": after, "most": most})]
+def _look(conn: Connection, steps: str, owner: str, most: int, after: str) -> tuple[list[Lane], LimitUse]:
+    given = {"owner": owner, "after": after, "most": most}
+    rows = run(conn, steps, given)
+    lanes = [Lane(row[1], row[2], moment_of(row[3])) for row in rows if row[0] == 0]
+    return lanes, use_of(row for row in rows if row[0] != 0)
