@@ -11,7 +11,10 @@ import threading
 import time
 from pathlib import Path
 
+from sqlalchemy import create_engine
+
 from jobtrail import AsyncContext, Context, JobTrail
+from jobtrail.database.connection import normalise
 
 jobs = JobTrail(migrate=True)
 _diary: int | None = None
@@ -157,3 +160,16 @@ def asks(ctx: Context) -> int:
 @jobs.task
 def follows(ctx: Context, *, many: object = None) -> None:
     note("follows", ctx, many=many)
+
+
+@jobs.task
+def fenced(ctx: Context, *, table: str, go: str) -> None:
+    """Publish its run in its own transaction; the first one waits until it may go on."""
+    note("start", ctx)
+    while ctx.run_no == 1 and not Path(go).exists():
+        time.sleep(0.02)
+    note("publishes", ctx)
+    with create_engine(normalise(str(jobs.store.database.url.render_as_string(hide_password=False)))).begin() as conn:
+        conn.exec_driver_sql(f"INSERT INTO {table} VALUES ({ctx.run_no})")
+        ctx.fence(conn)
+    note("end", ctx)

@@ -41,7 +41,7 @@ def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submi
 
     Raises: InvalidOption when it is of another database.
     """
-    conn = _connection_of(given)
+    conn = connection_of(given)
     _check_database(store, conn)
     if store.database.is_sqlite:
         return _at_commit(store, conn, prepared, settle)
@@ -56,7 +56,8 @@ async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable
     return submit(store, given, prepared, settle)
 
 
-def _connection_of(given: Any) -> Connection:
+def connection_of(given: Any) -> Connection:
+    """The connection of a Session, or the Connection itself."""
     conn: Connection = given if hasattr(given, "exec_driver_sql") else given.connection()
     return conn
 

@@ -77,6 +77,20 @@ class AsyncContext(BaseContext):
         question = self._question(name, text, schema, options)
         return await asyncio.to_thread(self._answer, question, schema)
 
+    async def fence(self, connection: Any) -> None:
+        """`Context.fence`, awaited; takes an AsyncSession or AsyncConnection too.
+
+        Args:
+            connection: SQLAlchemy Session or Connection, or their async kinds.
+        """
+        from .fence import holds
+
+        if hasattr(connection, "run_sync"):
+            held = await connection.run_sync(holds, self._claim)
+        else:
+            held = holds(connection, self._claim)
+        self._fenced(held=held)
+
     async def step(self, name: str, function: Callable[..., Awaitable[T] | T], /, *args: Any, **kwargs: Any) -> T:
         """`Context.step`, awaited; a plain function runs in a thread.
 

@@ -14,6 +14,7 @@ from jobtrail.job.json_value import decode, encode_step
 from jobtrail.job.unit import step_digest
 from jobtrail.messages import Message
 
+from .fence import PlainFence
 from .item_loops import BatchLoop, ItemLoop
 from .log_capture import JOB_LOGGER
 from .parallel_items import PlainItemLoop
@@ -260,6 +261,11 @@ class BaseContext:
             self._stop.noticed = True
             raise StopSignal(self._stop.cause or (SHUTDOWN if self._stop.shutdown else OVERTAKEN))
 
+    def _fenced(self, *, held: bool) -> None:
+        if not held:
+            self._recorder.overtaken = True
+            self.check_cancelled()
+
     def on_cancel(self, function: Callable[[], Any]) -> None:
         """Call a function, from another thread, when the job is asked to stop.
 
@@ -368,7 +374,7 @@ class BaseContext:
         return decode(text)
 
 
-class Context(BaseContext):
+class Context(BaseContext, PlainFence):
     """Context of a plain task function; its first parameter ``ctx`` receives it.
 
     Attributes:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, delete, func, select, text, update
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, text, update
 
 from jobtrail.database.tables import jobs, logs, progress, steps
 from jobtrail.messages import Message, render
@@ -89,6 +89,27 @@ def holds(conn: Connection, dialect: Dialect, job_id: str, run_no: int) -> bool:
     if dialect.name == "postgresql":
         query = query.with_for_update(read=True)
     return conn.execute(query).first() is not None
+
+
+_HELD_BY = and_(
+    jobs.c.id == bindparam("fenced_job"), jobs.c.run_no == bindparam("fenced_run"), jobs.c.status.in_(("running", "cancelling"))
+)
+_FENCE = {
+    "postgresql": select(jobs.c.id).where(_HELD_BY).with_for_update(read=True),
+    # A read alone would not keep others from claiming the job before this transaction ends.
+    "sqlite": update(jobs).where(_HELD_BY).values(run_no=jobs.c.run_no).returning(jobs.c.id),
+}
+
+
+def fence(conn: Connection, job_id: str, run_no: int) -> bool:
+    """Is this run still the one that the store believes in? The answer stays true until the end of the transaction.
+
+    Args:
+        conn: A connection of the application to this database, within its own transaction.
+        job_id: The job.
+        run_no: The run.
+    """
+    return conn.execute(_FENCE[conn.dialect.name], {"fenced_job": job_id, "fenced_run": run_no}).first() is not None
 
 
 def write(conn: Connection, dialect: Dialect, records: Records, now: datetime) -> bool:

@@ -18,3 +18,4 @@ awaitable-returned = { $what } returned an object of type { $type } that nobody 
 future-returned = { $what } returned a future of type { $type } that nobody waits for; return its result instead: future.result(), or await in an async def
 iterator-returned = { $what } returned an iterator of type { $type } that nobody reads, so its work was not done; read it in the function: return list(...)
 on-cancel-async = on_cancel() takes a plain function, because it calls the function in another thread without an event loop; { $function } is a coroutine function
+fence-database = a fence needs a connection to the database of the jobs (SQLite or PostgreSQL), not to { $given }

@@ -18,3 +18,4 @@ awaitable-returned = { $what } вернула объект типа { $type }, �
 future-returned = { $what } вернула future типа { $type }, которого никто не ждёт; верните его результат: future.result() или await в async def
 iterator-returned = { $what } вернула итератор типа { $type }, который никто не читает, поэтому его работа не сделана; прочитайте его в функции: return list(...)
 on-cancel-async = on_cancel() принимает обычную функцию, потому что вызывает её в другом потоке без цикла событий; { $function } — корутинная функция
+fence-database = для fence нужно соединение с базой заданий (SQLite или PostgreSQL), а не с { $given }
