@@ -224,3 +224,19 @@ def test_no_word_gives_help(bare: Command) -> None:
     answer = bare()
     assert answer.code == 0
     assert "Change:" in answer.out
+
+
+def test_an_error_is_acknowledged_muted_mended_and_reopened(jt: Command, ran: Make) -> None:
+    ran("fail", "-a", "message=disk full")
+    (kind,) = jt("errors", "--json").json["kinds"]
+    of = ("error", kind["fingerprint"])
+    assert "open" in jt(*of).out
+    assert jt(*of, "--acknowledge", "--reason", "known", "--json").json["state"] == "acknowledged"
+    told = jt(*of, "--mended", "2.4.1").out
+    assert "mended" in told
+    assert "2.4.1" in told
+    assert jt(*of, "--mute", "3d", "--json").json["state"] == "muted"
+    assert jt(*of, "--reopen", "--json").json["state"] == "open"
+    for wrong in (("--acknowledge",), ("--mute", "soon"), ("--acknowledge", "--reopen", "--reason", "x")):
+        assert jt(*of, *wrong).code != 0
+    assert jt("error", "0123456789abcdef", "--reopen").code != 0

@@ -98,3 +98,29 @@ def test_the_page_of_a_task_tells_its_week_its_last_runs_and_the_error_that_the_
     assert barriers(page) == []
     page.get_by_role("link", name="RuntimeError: the report server is away").click()
     page.get_by_text("1 of 1 shown").wait_for()
+
+
+def test_an_open_error_is_counted_in_title_icon_and_navigation_until_it_is_acknowledged(filled, browse, barriers):
+    page = browse(f"{filled.address}#/errors")
+    counted = page.get_by_role("link", name=re.compile("^Errors")).locator(".count, b, .badge").first
+    page.wait_for_function("document.title.startsWith('(1) ')")
+    assert counted.inner_text() == "1"
+    icon = "document.querySelector('link[rel=icon]').href"
+    assert "icon-open" in page.evaluate(icon)
+    assert barriers(page) == []
+    page.get_by_role("button", name="Acknowledge…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Acknowledge").click()
+    dialog.get_by_text("an error is acknowledged with a reason").wait_for()
+    dialog.get_by_label("Reason").fill("the server is being moved")
+    dialog.get_by_role("button", name="Acknowledge").click()
+    page.get_by_text("No error wants anybody").wait_for()
+    page.wait_for_function("!document.title.startsWith('(')")
+    assert "icon-open" not in page.evaluate(icon)
+    page.get_by_role("button", name="All", exact=True).click()
+    page.get_by_text("the server is being moved").wait_for()
+    page.get_by_role("button", name="Reopen…").click()
+    dialog.get_by_role("button", name="Reopen").click()
+    page.get_by_role("button", name="Mended…").wait_for()
+    page.get_by_role("button", name="Mute…").click()
+    assert barriers(page) == []

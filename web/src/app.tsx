@@ -91,7 +91,7 @@ const routeTree = root.addChildren([
   }),
   createRoute({
     ...at("/errors"),
-    validateSearch: words("since", "task"),
+    validateSearch: words("since", "task", "show"),
     component: later(async () => (await import("./pages/errors")).Errors),
   }),
   createRoute({ ...at("/workers"), component: later(async () => (await import("./pages/workers")).Workers) }),

@@ -8,7 +8,7 @@ import { speak, useSpeech } from "./i18n";
 import { useKeys } from "./lib/keys";
 import { useTheme } from "./lib/theme";
 import { Choice, Icon, IconButton } from "./parts/basic";
-import { useCrumbs } from "./parts/crumbs";
+import { openErrors, useCrumbs } from "./parts/crumbs";
 import { KeysDialog } from "./parts/keyhelp";
 import { Login } from "./parts/login";
 import type { Shape } from "./parts/shapes";
@@ -51,6 +51,7 @@ function Mark() {
 function Side() {
   const { t } = useSpeech();
   const counts = useCounts();
+  useEffect(() => openErrors.set(counts.errors), [counts.errors]);
   const pages = usePluginPages().data?.pages ?? [];
   useTopic("stats", {});
   const [open, setOpen] = useState(false);
@@ -73,7 +74,7 @@ function Side() {
   const system: Place[] = [
     ...pages.map((page): Place => ({ to: `/pages/${page.plugin}/${page.name}`, text: page.title, icon: "modules" })),
     { to: "/schedules", text: t("nav.schedules"), icon: "schedules" },
-    { to: "/errors", text: t("nav.errors"), icon: "errors", count: counts.failed, tone: "failed" },
+    { to: "/errors", text: t("nav.errors"), icon: "errors", count: counts.errors, tone: "failed" },
     { to: "/workers", text: t("nav.workers"), icon: "workers" },
     { to: "/tasks", text: t("nav.tasks"), icon: "tasks" },
     { to: "/audit", text: t("nav.audit"), icon: "audit" },

@@ -45,6 +45,7 @@ def program() -> TyperGroup:
         actions,
         backfill,
         coverage,
+        error,
         limits,
         listing,
         questions,
@@ -67,7 +68,7 @@ def program() -> TyperGroup:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     cli.callback()(_root)
-    reading = (listing, watching, plugins, show, questions, coverage, schedules, queues, limits, metrics)
+    reading = (listing, watching, error, plugins, show, questions, coverage, schedules, queues, limits, metrics)
     for part in (*reading, submit, actions, backfill, worker, serve, execute, maintenance, history, completion, demo):
         part.add_to(cli)
     built = typer.main.get_group(cli)

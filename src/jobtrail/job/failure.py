@@ -23,6 +23,7 @@ from .masking import mask_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
     from types import CodeType, TracebackType
 
 ERROR_LIMIT = 65_536
@@ -328,3 +329,32 @@ def fingerprint(name: str, message: str, origin: str) -> str:
     """16 hex digits that are equal for errors of one cause."""
     text = "\n".join((name, normalise(message), origin))
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+
+
+# -- what people say of an error ---------------------------------------------------------------------
+
+ACKNOWLEDGE, MUTE, MEND, REOPEN = "acknowledge", "mute", "mend", "reopen"
+# The action and its name in the audit.
+HANDLINGS = {ACKNOWLEDGE: "error_acknowledged", MUTE: "error_muted", MEND: "error_mended", REOPEN: "error_reopened"}
+
+
+def error_state(action: str | None, now: datetime, *, until: datetime | None, returned: bool) -> str:
+    """How an error stands: open, acknowledged, muted, mended, or returned.
+
+    Args:
+        action: What was last said of it; None for nothing.
+        now: The time.
+        until: The end of a mute.
+        returned: Whether it was mended and a run that began afterwards has failed with it.
+    """
+    if action == ACKNOWLEDGE:
+        return "acknowledged"
+    if action == MUTE and until is not None and now < until:
+        return "muted"
+    if action == MEND:
+        return "returned" if returned else "mended"
+    return "open"
+
+
+# Such errors want somebody.
+UNHANDLED = ("open", "returned")

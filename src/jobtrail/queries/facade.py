@@ -198,11 +198,17 @@ class Queries(JobQueries):
         with self.context.read() as conn:
             return attention_queries.read(conn, self.context, self.context.now())
 
-    def errors(self, hours: float = WEEK, *, limit: int = 50) -> error_groups.ErrorGroups:
-        """Errors of jobs created in the last ``hours``, grouped by cause, the group of the newest job first."""
+    def errors(self, hours: float = WEEK, *, limit: int = 50, unhandled: bool = False) -> error_groups.ErrorGroups:
+        """Errors of jobs created in the last ``hours``, grouped by cause, the group of the newest job first.
+
+        Args:
+            hours: How far back.
+            limit: How many groups are returned.
+            unhandled: Only groups that are open or have returned.
+        """
         now = self.context.now()
         with self.context.search() as conn:
-            return error_groups.groups(conn, now - timedelta(hours=hours), now, limit=limit)
+            return error_groups.groups(conn, now - timedelta(hours=hours), now, limit=limit, unhandled=unhandled)
 
     def error(self, fingerprint: str) -> error_groups.ErrorGroup:
         """One group of errors.

@@ -99,6 +99,24 @@ def record_action(
     dialect.insert_many(conn, actions, _ACTION_COLUMNS, [row])
 
 
+def newest_actions(
+    conn: Connection, names: Iterable[str], *, target: str | None = None, limit: int = 10_000
+) -> dict[str, Any]:
+    """By target, the newest action of any of these names: at, actor, name, reason, detail (JSON text).
+
+    Args:
+        conn: a connection for reading.
+        names: the names of the actions.
+        target: this target only.
+        limit: how many targets are read, those of the newest actions.
+    """
+    last = select(func.max(actions.c.id).label("id")).where(actions.c.name.in_(list(names)))
+    last = last.where(actions.c.target.is_not(None) if target is None else actions.c.target == target)
+    newest = last.group_by(actions.c.target).order_by(func.max(actions.c.id).desc()).limit(limit).subquery()
+    found = conn.execute(select(actions).join(newest, newest.c.id == actions.c.id))
+    return {row.target: row for row in found}
+
+
 def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
     """The trail of one job, oldest first; of a longer one the newest lines, or those that follow ``after``."""
     mine = select(events).where(events.c.job_id == job_id, events.c.id > after).limit(limit)

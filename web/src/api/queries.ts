@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import { withKey } from "../lib/filter";
 import { get, type Query } from "./client";
 import { begun, pace } from "./live";
-import type { JobCounts, JobPage, Me, Now, PluginPages } from "./types";
+import type { Errors, JobCounts, JobPage, Me, Now, PluginPages } from "./types";
 
 export const PAGE = 50; // jobs
 export const HOURS = "3"; // of the charts, until somebody asks for more
@@ -70,6 +70,7 @@ export function useLook<T>(
   });
 }
 
+const ERROR_HOURS = 168; // as the page of errors begins
 const PAGES_EVERY = 300_000; // ms: plug-ins come with a new start of the server
 
 /** The pages of plug-ins that one may see. */
@@ -102,9 +103,11 @@ export function firstAnswers(client: QueryClient): Promise<void> {
 }
 
 /** Numbers beside the names of pages; none where nothing waits. The page itself comes before them. */
-export function useCounts(): { questions: number; failed: number } {
-  const stats = useLook<Now>("stats", {}, { on: begun.use() });
-  return { questions: stats.data?.questions ?? 0, failed: stats.data?.status.failed?.number ?? 0 };
+export function useCounts(): { questions: number; errors: number } {
+  const on = begun.use();
+  const stats = useLook<Now>("stats", {}, { on });
+  const errors = useLook<Errors>("errors", { hours: ERROR_HOURS, limit: 1, unhandled: true }, { on, every: 15_000 });
+  return { questions: stats.data?.questions ?? 0, errors: errors.data?.open ?? 0 };
 }
 
 /** After an action everything that is on the page is looked at again. */

@@ -981,6 +981,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/errors/{fingerprint}/handling": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Acknowledge, mute or reopen an error, or say in which version it is mended */
+        post: operations["handleError"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -1947,6 +1964,29 @@ export interface components {
             p99: number;
         };
         /**
+         * ErrorAction
+         * @description What is said of an error. An acknowledgement needs a reason, a mute its end, what is mended the version.
+         */
+        ErrorAction: {
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "acknowledge" | "mute" | "mend" | "reopen";
+            /**
+             * Until
+             * @description The end of a mute.
+             */
+            until?: string | null;
+            /**
+             * Version
+             * @description In which it is mended.
+             */
+            version?: string | null;
+        };
+        /**
          * ErrorGroup
          * @description The jobs whose current error has one fingerprint; errors of one cause have the same fingerprint.
          */
@@ -1996,6 +2036,13 @@ export interface components {
             last_period: string | null;
             /** Last Status */
             last_status: string;
+            /**
+             * State
+             * @description open, acknowledged, muted, mended, or returned: mended, and a later run failed with it.
+             */
+            state: string;
+            /** @description What was last said of it; null for nothing. */
+            handling: components["schemas"]["ErrorHandling"] | null;
         };
         /**
          * ErrorGroups
@@ -2009,6 +2056,11 @@ export interface components {
              * @description How many groups there are.
              */
             all: number;
+            /**
+             * Open
+             * @description How many of them are open or have returned.
+             */
+            open: number;
             /**
              * More
              * @description There may be groups that were not read.
@@ -2024,6 +2076,36 @@ export interface components {
              * Format: date-time
              */
             now: string;
+        };
+        /**
+         * ErrorHandling
+         * @description What was last said of an error.
+         */
+        ErrorHandling: {
+            /**
+             * Action
+             * @description acknowledge, mute, mend or reopen.
+             */
+            action: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Actor */
+            actor: string;
+            /** Reason */
+            reason: string | null;
+            /**
+             * Until
+             * @description The end of a mute.
+             */
+            until: string | null;
+            /**
+             * Version
+             * @description In which it is said to be mended.
+             */
+            version: string | null;
         };
         /**
          * ErrorMatrix
@@ -6642,6 +6724,8 @@ export interface operations {
                 /** @description Of jobs made in the last so many hours. */
                 hours?: number;
                 limit?: number;
+                /** @description Only those that are open or have returned. */
+                unhandled?: boolean;
             };
             header?: never;
             path?: never;
@@ -6719,6 +6803,40 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            421: components["responses"]["MisdirectedRequest"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    handleError: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fingerprint: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ErrorAction"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorGroup"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
             421: components["responses"]["MisdirectedRequest"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];

@@ -42,6 +42,7 @@ export type Worker = Shapes["WorkerLine"];
 export type Workers = Shapes["WorkerList"];
 export type Audit = Shapes["AuditPage"];
 export type ErrorMatrix = Shapes["ErrorMatrix"];
+export type ErrorKind = Shapes["ErrorGroup"];
 export type Errors = Shapes["ErrorGroups"];
 export type Need = Shapes["AttentionItem"];
 export type Needs = Shapes["AttentionList"];

@@ -7,6 +7,7 @@ import { useSpeech } from "../i18n";
 import { word } from "../lib/filter";
 import { Card, Choice, Empty, Head, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
+import { ErrorHandling } from "../parts/errorhandling";
 import { ProblemNote } from "../parts/problem";
 import { StatusTag } from "../parts/status";
 
@@ -16,9 +17,11 @@ export function Errors() {
   const { t, count, moment, span, error } = useSpeech();
   usePlace({ text: t("nav.errors") });
   const navigate = useNavigate();
-  const asked = useSearch({ from: "/errors" }).since;
+  const search = useSearch({ from: "/errors" });
+  const asked = search.since;
   const since: Since = asked === "24" || asked === "720" ? asked : "168";
-  const query = useLook<Found>("errors", { hours: since });
+  const whole = search.show === "all";
+  const query = useLook<Found>("errors", { hours: since, unhandled: !whole });
   const kinds = query.data?.kinds ?? [];
   return (
     <>
@@ -33,22 +36,37 @@ export function Errors() {
             : " "
         }
         end={
-          <Choice
-            label={t("chart.time")}
-            value={since}
-            options={[
-              ["24", span(24 * 3600)],
-              ["168", span(168 * 3600)],
-              ["720", span(720 * 3600)],
-            ]}
-            onChange={(next) => void navigate({ to: "/errors", search: { since: next }, replace: true })}
-          />
+          <>
+            <Choice
+              label={t("inbox.show")}
+              value={whole ? "all" : "open"}
+              options={[
+                ["open", t("inbox.open.n", { n: query.data?.open ?? 0 })],
+                ["all", t("inbox.all")],
+              ]}
+              onChange={(show) => void navigate({ to: "/errors", search: { ...search, show }, replace: true })}
+            />
+            <Choice
+              label={t("chart.time")}
+              value={since}
+              options={[
+                ["24", span(24 * 3600)],
+                ["168", span(168 * 3600)],
+                ["720", span(720 * 3600)],
+              ]}
+              onChange={(next) => void navigate({ to: "/errors", search: { ...search, since: next }, replace: true })}
+            />
+          </>
         }
       />
       {query.error && <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />}
       <Card title={t("errors.causes")} sub={t("errors.newest")}>
         {query.isPending && <Waiting />}
-        {query.data && kinds.length === 0 && <Empty title={t("errors.none")}>{t("errors.none.how")}</Empty>}
+        {query.data && kinds.length === 0 && (
+          <Empty title={t(query.data.all ? "inbox.none" : "errors.none")}>
+            {t(query.data.all ? "inbox.none.how" : "errors.none.how")}
+          </Empty>
+        )}
         {kinds.length > 0 && (
           <table className="t cards stack errors">
             <thead>
@@ -73,6 +91,7 @@ export function Errors() {
                     </Link>
                     <br />
                     <span className="mono dim small">{kind.fingerprint}</span>
+                    <ErrorHandling kind={kind} />
                   </td>
                   <td className="num" data-th={t("nav.jobs")}>
                     <b>{count(kind.jobs.number, !kind.jobs.more)}</b>

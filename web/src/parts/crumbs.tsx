@@ -8,6 +8,21 @@ export interface Crumb {
 }
 
 const crumbs = value<Crumb[]>([]);
+const ICONS = {
+  calm: new URL("../icon.svg", import.meta.url).href,
+  open: new URL("../icon-open.svg", import.meta.url).href,
+};
+
+/** How many errors want somebody: told by the title and the icon of the window, which are seen while another is in front. */
+export const openErrors = value(0, entitle);
+
+function entitle(): void {
+  const here = crumbs.get().map((crumb) => crumb.text);
+  const number = openErrors.get();
+  document.title = `${number > 0 ? `(${number}) ` : ""}${[...here].reverse().join(" · ")} · jobtrail`;
+  const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+  if (icon) icon.href = number > 0 ? ICONS.open : ICONS.calm;
+}
 
 export const useCrumbs = () => crumbs.use();
 
@@ -16,9 +31,6 @@ export function usePlace(...path: Crumb[]): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the path is another one
   useEffect(() => {
     crumbs.set(path);
-    document.title = `${path
-      .map((crumb) => crumb.text)
-      .reverse()
-      .join(" · ")} · jobtrail`;
+    entitle();
   }, [key]);
 }

@@ -418,3 +418,14 @@ kept-by-function = kept: { $count ->
          [one] { $count-grouped } job
         *[other] { $count-grouped } jobs
     }, because a function that is called before the removal failed; see the log
+error-one-action = give one of --acknowledge, --mute, --mended and --reopen
+error-length = '{ $given }' is no length of time; use 30m, 2h, 3d or 1w
+error-said = { $state }, { $who }, { $at }
+error-state = { $name ->
+        [open] open
+        [acknowledged] acknowledged
+        [muted] muted
+        [mended] mended
+        [returned] has come back
+       *[other] { $name }
+    }

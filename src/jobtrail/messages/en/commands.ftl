@@ -98,3 +98,6 @@ record-not-json = is not JSON: { $error }
 record-too-many-cells = has more cells than the first line
 no-such-file = there is no file { $path }
 record-format = the format { $form } is not known; use jsonl or csv
+error-until = a mute needs an end in the future (until), and nothing else has one
+error-version = what is mended names the version (at most { $most } characters), and nothing else has one
+error-reason = an error is acknowledged with a reason

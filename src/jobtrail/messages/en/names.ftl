@@ -39,6 +39,10 @@ event =
         [logged_in] logged in
         [logged_out] logged out
         [login_failed] login failed
+        [error_acknowledged] error acknowledged
+        [error_muted] error muted
+        [error_mended] error said to be mended
+        [error_reopened] error opened again
         [bulk_started] bulk action started
         [jobs_deleted] jobs deleted
         [jobs_imported] jobs imported

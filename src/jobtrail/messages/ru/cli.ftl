@@ -151,6 +151,8 @@ placeholder =
         [ID] НОМЕР
         [TASK] ЗАДАЧА
         [SOURCE] ИСТОЧНИК
+        [FINGERPRINT] ОТПЕЧАТОК
+        [VERSION] ВЕРСИЯ
         [NAME] ИМЯ
         [ROLE] РОЛЬ
         [PERIOD] ПЕРИОД
@@ -483,3 +485,14 @@ kept-by-function = { $count ->
          [few] осталось { $count-grouped } задания
         *[many] осталось { $count-grouped } заданий
     }: отказала функция, которая вызывается перед удалением; см. журнал
+error-one-action = укажите что-то одно: --acknowledge, --mute, --mended или --reopen
+error-length = «{ $given }» не похоже на срок; например 30m, 2h, 3d или 1w
+error-said = { $state }, { $who }, { $at }
+error-state = { $name ->
+        [open] открыта
+        [acknowledged] принята к сведению
+        [muted] заглушена
+        [mended] исправлена
+        [returned] вернулась
+       *[other] { $name }
+    }

@@ -98,3 +98,6 @@ record-not-json = не JSON: { $error }
 record-too-many-cells = ячеек больше, чем в первой строке
 no-such-file = файла { $path } нет
 record-format = формат { $form } неизвестен; есть jsonl и csv
+error-until = заглушить можно только до времени в будущем (until); у остального его нет
+error-version = исправленное называет версию (не длиннее { $most } знаков); у остального её нет
+error-reason = ошибку принимают к сведению с указанием причины

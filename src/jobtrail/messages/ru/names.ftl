@@ -86,6 +86,10 @@ event =
         [logged_in] вход
         [logged_out] выход
         [login_failed] неудачный вход
+        [error_acknowledged] ошибка принята к сведению
+        [error_muted] ошибка заглушена
+        [error_mended] ошибка объявлена исправленной
+        [error_reopened] ошибка открыта снова
         [bulk_started] массовое действие начато
         [jobs_deleted] задания удалены
         [jobs_imported] задания импортированы
@@ -353,6 +357,7 @@ field =
         [jobs] заданий
         [queues] очереди
         [worker] процесс
+        [first] впервые
         [last] последний раз
         [running] выполняет
         [pages] страницы

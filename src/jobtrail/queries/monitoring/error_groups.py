@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 from sqlalchemy import bindparam, func, or_, select, text, union_all
 from sqlalchemy import text as sql
 
-from jobtrail.database.tables import jobs
+from jobtrail.database.tables import jobs, workers
 from jobtrail.database.types import Id
 from jobtrail.errors import NotFound
+from jobtrail.job.failure import HANDLINGS, MEND, UNHANDLED, error_state
 from jobtrail.messages import Message
 from jobtrail.queries.base import ID, CappedCount, MaskedText, Model
+from jobtrail.store import events
 from jobtrail.store.search.search import OPEN, smallest_id, summary
 
 if TYPE_CHECKING:
@@ -31,12 +34,24 @@ KINDS = 5_000  # fingerprints that are looked at
 COUNT_CAP = 10_000  # of each
 NEWEST = 4_000  # jobs of the matrix
 TASKS_LOOKED_AT = 20  # newest jobs of a kind, beside those of the matrix
+RETURNED_LOOKED_AT = 1_000  # newest jobs of a kind
 MOST_TASKS = 100  # that a group names
 MOST_LINES = 20  # tasks, and kinds, that a matrix names
 FAILING = ("failed", "partial", "interrupted")
 UNRESOLVED_LOOKED_AT = 2_000  # newest jobs of a status
 EVER = timedelta(days=100 * 366)
 SUMMARY = 1600  # characters of an error, as it is stored
+
+
+class ErrorHandling(Model):
+    """What was last said of an error."""
+
+    action: str = Field(description="acknowledge, mute, mend or reopen.")
+    at: datetime
+    actor: str
+    reason: MaskedText | None
+    until: datetime | None = Field(description="The end of a mute.")
+    version: str | None = Field(description="In which it is said to be mended.")
 
 
 class ErrorGroup(Model):
@@ -55,6 +70,8 @@ class ErrorGroup(Model):
     last_source: MaskedText | None
     last_period: str | None
     last_status: str
+    state: str = Field(description="open, acknowledged, muted, mended, or returned: mended, and a later run failed with it.")
+    handling: ErrorHandling | None = Field(description="What was last said of it; null for nothing.")
 
 
 class ErrorGroups(Model):
@@ -62,6 +79,7 @@ class ErrorGroups(Model):
 
     kinds: list[ErrorGroup]
     all: int = Field(description="How many groups there are.")
+    open: int = Field(description="How many of them are open or have returned.")
     more: bool = Field(description="There may be groups that were not read.")
     since: datetime
     now: datetime
@@ -115,6 +133,16 @@ _newest = (
     .subquery()
 )
 _TASKS = select(_newest.c.task).distinct().order_by(_newest.c.task)
+_lately = (
+    select(jobs.c.started_at, jobs.c.worker).where(_of_kind).order_by(jobs.c.id.desc()).limit(RETURNED_LOOKED_AT).subquery()
+)
+_mended = bindparam("mended", type_=jobs.c.started_at.type)
+_RETURNED = (
+    select(_lately.c.started_at)
+    .outerjoin(workers, workers.c.id == _lately.c.worker)
+    .where(_lately.c.started_at > _mended, or_(workers.c.id.is_(None), workers.c.started_at > _mended))
+    .limit(1)
+)
 _ROW = (
     jobs.c.id, jobs.c.task, jobs.c.source, jobs.c.period, jobs.c.status, jobs.c.created_at, jobs.c.finished_at,
     func.substr(jobs.c.error, 1, SUMMARY).label("error"),
@@ -129,6 +157,7 @@ def groups(
     limit: int = 50,
     cap: int = COUNT_CAP,
     fingerprint: str | None = None,
+    unhandled: bool = False,
 ) -> ErrorGroups:
     """Read the groups of errors that have a job created since a moment, the group of the newest job first.
 
@@ -139,21 +168,26 @@ def groups(
         limit: how many groups to return.
         cap: where the count of a group's jobs stops.
         fingerprint: read this group only.
+        unhandled: leave out groups that are acknowledged, muted or mended.
     """
     edge = smallest_id(since)
     each = conn.execute(_EACH).all()
     found = sorted((row for row in each if row.last >= edge), key=lambda row: row.last, reverse=True)
-    chosen = [row for row in found if fingerprint in (None, row.fingerprint)][:limit]
+    handled = _handlings(conn, fingerprint)
+    states = {row.fingerprint: _state(conn, row.fingerprint, handled.get(row.fingerprint), now) for row in found}
+    wanted = [row for row in found if not unhandled or states[row.fingerprint] in UNHANDLED]
+    chosen = [row for row in wanted if fingerprint in (None, row.fingerprint)][:limit]
     rows = _rows(conn, {one for row in chosen for one in (row.first, row.last)})
     tasks: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in _failing(conn, since, NEWEST)[0]:
         tasks[row.fingerprint][row.task] += 1
     read = [
-        _group(conn, row, rows, edge, cap, tasks[row.fingerprint])
+        _group(conn, row, rows, edge, cap, tasks[row.fingerprint], states[row.fingerprint], handled.get(row.fingerprint))
         for row in chosen
         if {row.first, row.last} <= rows.keys()
     ]
-    return ErrorGroups(kinds=read, all=len(found), more=len(each) > KINDS, since=since, now=now)
+    open_ = sum(state in UNHANDLED for state in states.values())
+    return ErrorGroups(kinds=read, all=len(found), open=open_, more=len(each) > KINDS, since=since, now=now)
 
 
 def group(conn: Connection, now: datetime, fingerprint: str) -> ErrorGroup:
@@ -169,8 +203,9 @@ def group(conn: Connection, now: datetime, fingerprint: str) -> ErrorGroup:
 
 
 def _group(
-    conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int, failing: Counter[str]
-) -> ErrorGroup:
+    conn: Connection, found: Any, rows: dict[str, Any], edge: str, cap: int, failing: Counter[str], state: str,
+    handling: ErrorHandling | None,
+) -> ErrorGroup:  # fmt: skip
     wanted = {"fingerprint": found.fingerprint}
     number = conn.execute(_COUNT, {**wanted, "since": edge, "cap": cap + 1}).scalar_one()
     first, last = rows[found.first], rows[found.last]
@@ -181,7 +216,32 @@ def _group(
         tasks=tasks[:MOST_TASKS], more_tasks=max(0, len(tasks) - MOST_TASKS), first_job=first.id, first_at=first.created_at,
         last_job=last.id, last_at=last.finished_at or last.created_at, last_task=last.task, last_source=last.source,
         last_period=last.period, last_status=last.status, error=summary(last.error),
+        state=state, handling=handling,
     )  # fmt: skip
+
+
+def _handlings(conn: Connection, fingerprint: str | None) -> dict[str, ErrorHandling]:
+    actions = {name: action for action, name in HANDLINGS.items()}
+    found = {}
+    for target, row in events.newest_actions(conn, actions, target=fingerprint).items():
+        detail = loads(row.detail) if row.detail else {}
+        found[target] = ErrorHandling(
+            action=actions[row.name], at=row.at, actor=row.actor, reason=row.reason, until=detail.get("until"),
+            version=detail.get("version"),
+        )  # fmt: skip
+    return found
+
+
+def _state(conn: Connection, fingerprint: str, handling: ErrorHandling | None, now: datetime) -> str:
+    if handling is None:
+        return error_state(None, now, until=None, returned=False)
+    returned = handling.action == MEND and _has_returned(conn, fingerprint, handling.at)
+    return error_state(handling.action, now, until=handling.until, returned=returned)
+
+
+def _has_returned(conn: Connection, fingerprint: str, mended_at: datetime) -> bool:
+    """Whether a run that began since has failed with it in a worker that was started since: older ones have the old code."""
+    return conn.execute(_RETURNED, {"fingerprint": fingerprint, "mended": mended_at}).first() is not None
 
 
 def _rows(conn: Connection, ids: Iterable[str]) -> dict[str, Any]:
