@@ -37,7 +37,7 @@ NOTHING = "none"  # TOML and variables have no None
 FIXED = frozenset({"name", "function", "aliases", "middleware", "secret", "options", "limits"})  # only the program sets these
 OPTIONS = {f.name: f for f in fields(Task) if f.init and f.name not in FIXED}
 _log = logging.getLogger("jobtrail.settings")
-_RETRY = ("attempts", "wait", "on_partial", "max_delay")
+_RETRY = ("attempts", "wait", "on_partial", "failed_items", "max_delay")
 _T = TypeVar("_T")
 _WAITS = {"fixed": {"kind", "seconds"}, "exponential": {"kind", "base", "factor", "jitter", "maximum"}}
 

@@ -115,7 +115,7 @@ def test_an_option_that_middleware_reads_can_be_set_from_outside(toml, make_jobs
         ("[tasks]\nsync = 5", 'tasks."sync" must be a table; it is 5'),
         ('[tasks."weather.sync"]\ntimeout = "soon"', 'tasks."weather.sync".timeout: timeout must be a number of seconds'),
         ('[tasks."x.y"]\ntimeout = -1', 'tasks."x.y".timeout: timeout must be a number of seconds'),
-        ('[tasks."x.y"]\nretry = {atempts = 3}', "retry has no 'atempts'; it may have: attempts, max_delay"),
+        ('[tasks."x.y"]\nretry = {atempts = 3}', "retry has no 'atempts'; it may have: attempts, failed_items, max_delay"),
         ('[tasks."x.y"]\nretry = {wait = "long"}', "retry wait must be a number"),
         ('[tasks."x.y"]\nretry = {wait = {kind = "fixed"}}', "needs seconds"),
         ('[tasks."x.y"]\nretry = {wait = {kind = "exponential", jitter = "no"}}', "jitter must be true or false"),

@@ -17,7 +17,7 @@ from jobtrail.messages import Message
 from .json_value import safe_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 KEY_LIMIT = 512
 SHARE_FROM = 20
@@ -98,14 +98,28 @@ class FailedItemsLimit:
         return whole > 0 and counts.failed / whole > self.share
 
 
-def failed_again(since: int) -> str:
-    """What a job's column ``continues`` says where runs after ``since`` are given failed items too, each once."""
-    return f"failed:{since}"
+def failed_again(since: int, never: Iterable[tuple[str, str]] = ()) -> str:
+    """What a job's column ``continues`` says where runs after ``since`` are given failed items too, each once.
+
+    Not those of ``never``, pairs of loop and key: their errors say that another try cannot help.
+    """
+    marks = ",".join(sorted(_mark(place) for place in never))
+    return f"failed:{since}:{marks}" if marks else f"failed:{since}"
+
+
+def never_again(continues: str | None, places: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Those of ``places`` that `failed_again` excluded."""
+    marks = frozenset(continues.split(":")[2].split(",")) if continues and continues.count(":") == 2 else frozenset()
+    return frozenset(place for place in places if _mark(place) in marks) if marks else frozenset()
+
+
+def _mark(place: tuple[str, str]) -> str:
+    return blake2b("\n".join(place).encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def failed_since(continues: str | None) -> int | None:
     """The run after which failed items count as tried again; None where only those without an outcome are given."""
-    return int(continues.removeprefix("failed:")) if continues else None
+    return int(continues.split(":")[1]) if continues else None
 
 
 def chosen_items(options: str | None) -> dict[str, frozenset[str]] | None:

@@ -19,6 +19,7 @@ from .model import Status, StopCause
 from .worker_loss import shut_down
 
 RUNS_WITHOUT_DELAY = 10  # after so many runs of a job ...
+MOST_NEVER = 10_000  # items that are not tried again, named in the row of a job whose others are
 LEAST_DELAY = 1.0  # ... its next one begins so many seconds later at the earliest
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Ledger:
     """What the items say at the end of a body.
 
     ``counts`` is the whole telling (earlier runs and re-runs of the generation included), ``own`` what this
-    job recorded; ``unreached`` is set where a loop was left early.
+    job recorded; ``unreached`` is set where a loop was left early. ``again`` is how many of its failed items may be tried
+    again, ``never`` are loop and key of the others.
     """
 
     has_items: bool = False
@@ -42,6 +44,8 @@ class Ledger:
     own: Counts = Counts(0, 0, 0)
     unreached: bool = False
     stopped_reason: str | None = None
+    again: int = 0
+    never: frozenset[tuple[str, str]] = frozenset()
 
 
 NO_ITEMS = Ledger()
@@ -184,7 +188,18 @@ def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, no
         delay, _ = policy.delay(job.attempt, None)
         reason = Message("job.partial-because", note=note).stored if note else Message("job.partial").stored
         return transitions.retry_planned(job, _next_run(job, now, delay), reason=reason, failed_too=True)
+    if _tries_items_again(job, ledger, policy):
+        delay, _ = policy.delay(job.attempt, None)
+        reason = Message("job.items-again", note=note or "", count=ledger.again).stored
+        return transitions.retry_planned(
+            job, _next_run(job, now, delay), reason=reason, failed_too=True, never=ledger.never
+        )
     return transitions.finished(job, now, to, result=outcome.result, note=note, counts=_counts(ledger))
+
+
+def _tries_items_again(job: Subject, ledger: Ledger, policy: Retry) -> bool:
+    wanted = policy.failed_items and ledger.again > 0 and ledger.stopped_reason is None and job.stop_cause is None
+    return wanted and len(ledger.never) <= MOST_NEVER and policy.next_attempt_allowed(job.attempt, job.max_attempts)
 
 
 def _raised(job: Subject, outcome: Raised, ledger: Ledger, policy: Retry, now: datetime) -> Move:

@@ -113,6 +113,8 @@ class Retry:
         on: Exception classes that are retried.
         never: Exception classes that are not retried, even if ``on`` includes them.
         on_partial: Also retry a partial job; failed items run again.
+        failed_items: Retry a job while items have failed, also when all have; they run again, except those whose error
+            is not retried by ``on`` and ``never``.
         max_delay: Longest delay in seconds (default: one hour); None or infinity for 30 days.
 
     Raises:
@@ -130,6 +132,7 @@ class Retry:
     on: Errors = (Exception,)
     never: Errors = ()
     on_partial: bool = False
+    failed_items: bool = False
     max_delay: float = DEFAULT_MAX_DELAY
 
     def __post_init__(self) -> None:
@@ -139,8 +142,9 @@ class Retry:
         _set(self, "wait", _wait(self.wait, self.max_delay))
         _set(self, "on", _errors("on", self.on))
         _set(self, "never", _errors("never", self.never))
-        if not isinstance(self.on_partial, bool):
-            raise InvalidOption(Message("job.retry-on-partial", value=repr(self.on_partial)))
+        for name in ("on_partial", "failed_items"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise InvalidOption(Message("job.retry-not-bool", name=name, value=repr(value)))
 
     def allows(self, error: BaseException) -> bool:
         """Return whether an error is retried.
@@ -219,6 +223,7 @@ class Retry:
         return {
             "attempts": self.attempts,
             "on_partial": self.on_partial,
+            "failed_items": self.failed_items,
             "max_delay": self.max_delay,
             "wait": _wait_to_json(self.wait),
         }
@@ -242,6 +247,7 @@ class Retry:
             on=base.on,
             never=base.never,
             on_partial=found.get("on_partial", base.on_partial),
+            failed_items=found.get("failed_items", base.failed_items),
             max_delay=found.get("max_delay", base.max_delay),
         )
 

@@ -210,8 +210,9 @@ def retry_planned(
     error: str | None = None,
     fingerprint: str | None = None,
     failed_too: bool = False,
+    never: Iterable[tuple[str, str]] = (),
 ) -> Move:
-    """This attempt failed, another follows at ``run_at``; with ``failed_too`` it is given failed items again."""
+    """This attempt failed, another follows at ``run_at``; with ``failed_too`` it is given failed items again, not ``never``."""
     values = {
         "run_at": run_at,
         "error": error,
@@ -220,7 +221,7 @@ def retry_planned(
         "suspect": False,
     }
     if failed_too:
-        values["continues"] = failed_again(job.run_no)
+        values["continues"] = failed_again(job.run_no, never)
     detail = {**_run_detail(job), "run_at": run_at.isoformat(), "error": error}
     return _move("retry_planned", job, S.PENDING, values, reason=reason, detail=detail)
 

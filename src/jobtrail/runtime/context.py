@@ -57,12 +57,14 @@ class BaseContext:
         slot: datetime | None = None,
         limit: FailedItemsLimit | None = None,
         successors: SuccessorMaker | None = None,
+        may_help: Callable[[BaseException], bool] = lambda _: True,
     ) -> None:
         self._claim = claim
         self._recorder = recorder
         self._steps = steps
         self._stop = stop
         self._limit = limit
+        self._may_help = may_help
         self._successors = successors
         self._next: list[Successor] = []
         self._asked: set[str] = set()
@@ -188,6 +190,7 @@ class BaseContext:
             limit=self._limit,
             check_stop=self.check_cancelled,
             stopped=lambda: self.stopped_reason is not None,
+            may_help=self._may_help,
             **options,
         )
         self._loops[name] = loop

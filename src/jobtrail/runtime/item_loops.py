@@ -61,7 +61,8 @@ class LoopItem(Generic[T]):
         if not isinstance(error, Exception) or isinstance(error, _ENDS_THE_RUN):
             return False
         failure = describe(error, limit=4096)
-        self._loop.ended(self, ItemOutcome.FAILED, failure.message or failure.type, failure.type)
+        final = not self._loop.may_help(error)
+        self._loop.ended(self, ItemOutcome.FAILED, failure.message or failure.type, failure.type, final=final)
         return True
 
     @property
@@ -93,6 +94,7 @@ class ItemLoop(Generic[T]):
         durable: bool,
         check_stop: Callable[[], None],
         stopped: Callable[[], bool],
+        may_help: Callable[[BaseException], bool],
     ) -> None:
         self.name = name
         self.exhausted = False
@@ -103,6 +105,7 @@ class ItemLoop(Generic[T]):
         self._durable = durable
         self.check_stop = check_stop
         self.stops_here = stopped
+        self.may_help = may_help
         self._prior = {} if fresh else recorder.prior(name)
         self._failed_too = failed_too
         self._chosen = chosen
@@ -174,20 +177,23 @@ class ItemLoop(Generic[T]):
         if not item.entered:
             raise UsageError(Message("runtime.item-not-entered", loop=self.name, key=repr(item.key)))
 
-    def ended(self, item: LoopItem[T], outcome: ItemOutcome, reason: str | None, error_type: str | None) -> None:
-        """An item's block is over."""
-        self.record(item.key, item.position, outcome, reason, error_type)
+    def ended(
+        self, item: LoopItem[T], outcome: ItemOutcome, reason: str | None, error_type: str | None, *, final: bool = False
+    ) -> None:
+        """An item's block is over; with ``final`` another try cannot help."""
+        self.record(item.key, item.position, outcome, reason, error_type, final=final)
         self._check_limit(outcome)
 
     def record(
-        self, key: str, position: int, outcome: ItemOutcome, reason: str | None = None, error_type: str | None = None
-    ) -> None:
+        self, key: str, position: int, outcome: ItemOutcome, reason: str | None = None, error_type: str | None = None,
+        *, final: bool = False,
+    ) -> None:  # fmt: skip
         """Give one outcome to the recorder."""
         from jobtrail.job.json_value import safe_text
 
         text = None if reason is None else safe_text(reason, REASON_LIMIT)
         self._recorder.has_items = True
-        self._recorder.item(Recorded(self.name, key, position, outcome, text, error_type))
+        self._recorder.item(Recorded(self.name, key, position, outcome, text, error_type, final))
         if self._durable:
             self._recorder.flush()
 
@@ -263,7 +269,8 @@ class Batch(Generic[T]):
         self.failed = True
         if len(self._members) == 1:
             failure = describe(error, limit=4096)
-            self._loop.settled(self._members, ItemOutcome.FAILED, failure.message or failure.type, failure.type)
+            final = not self._loop.may_help(error)
+            self._loop.settled(self._members, ItemOutcome.FAILED, failure.message or failure.type, failure.type, final=final)
         return True
 
 
@@ -310,11 +317,13 @@ class BatchLoop(ItemLoop[T]):
         outcome: ItemOutcome,
         reason: str | None = None,
         error_type: str | None = None,
+        *,
+        final: bool = False,
     ) -> None:
         """A batch's block is over."""
         durable, self._durable = self._durable, False
         for key, _, position in members:
-            self.record(key, position, outcome, reason, error_type)
+            self.record(key, position, outcome, reason, error_type, final=final)
         self._durable = durable
         if durable:
             self._recorder.flush()

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtrail.errors import StoreUnavailable
-from jobtrail.job.items import Counts, ItemOutcome
+from jobtrail.job.items import Counts, ItemOutcome, failed_since, never_again
 from jobtrail.job.json_value import encode_result, safe_text
 from jobtrail.store import runs
 from jobtrail.store.runs import Progress, Records
@@ -72,26 +72,28 @@ ItemPlace = tuple[str, str]  # loop and key
 class Prior:
     """What is recorded for a generation before a run begins.
 
-    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it has already tried again.
+    ``own`` is what this job recorded itself; ``tried_again`` are the failed items that it has already tried again;
+    ``never`` are those whose error says that this cannot help.
     """
 
     standing: Mapping[ItemPlace, ItemOutcome] = field(default_factory=dict)
     own: Mapping[ItemPlace, ItemOutcome] = field(default_factory=dict)
     tried_again: frozenset[ItemPlace] = frozenset()
+    never: frozenset[ItemPlace] = frozenset()
 
     @classmethod
     def of(
         cls,
         rows: Iterable[tuple[str, str, ItemOutcome, str, int]],
         job_id: str,
-        since: int | None,
+        continues: str | None,
         left: Iterable[tuple[str, str, ItemOutcome]] = (),
     ) -> Prior:
-        """From (loop, key, outcome, job, run) of a generation; runs after ``since`` try failed items again.
+        """From (loop, key, outcome, job, run) of a generation; ``continues`` says which runs try failed items again.
 
         ``left`` are the (loop, key, outcome) of items that this job recorded and other jobs have recorded since.
         """
-        standing, again = {}, set()
+        standing, again, since = {}, set(), failed_since(continues)
         own = {(loop, key): outcome for loop, key, outcome in left}
         for loop, key, outcome, job, run_no in rows:
             standing[loop, key] = outcome
@@ -99,7 +101,8 @@ class Prior:
                 own[loop, key] = outcome
                 if since is not None and run_no > since:
                     again.add((loop, key))
-        return cls(standing, own, frozenset(again))
+        never = never_again(continues, standing)
+        return cls(standing, own, frozenset(again) | never, never)
 
 
 NOTHING_BEFORE = Prior()
@@ -134,6 +137,7 @@ class Recorder:
         self._standing: dict[tuple[str, str], ItemOutcome] = dict(prior.standing)
         self._own: dict[tuple[str, str], ItemOutcome] = dict(prior.own)
         self._tried_again = prior.tried_again
+        self._never: set[ItemPlace] = set(prior.never)
         self.has_items = bool(self._standing)
 
     def watch(self, *, timeout: float | None, stall: float | None) -> None:
@@ -154,6 +158,10 @@ class Recorder:
             self._gathered().items.append(recorded)
             self._standing[place] = recorded.outcome
             self._own[place] = recorded.outcome
+            if recorded.final:
+                self._never.add(place)
+            elif self._never:
+                self._never.discard(place)
         self._touch()
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
@@ -174,6 +182,12 @@ class Recorder:
         """The counts of the items that this job recorded, in this run or an earlier one."""
         with self._lock:
             return _count(self._own.values())
+
+    def failed_again(self) -> tuple[int, frozenset[ItemPlace]]:
+        """How many failed items of this job may be tried again, and those where that cannot help."""
+        with self._lock:
+            failed = {place for place, outcome in self._own.items() if outcome is ItemOutcome.FAILED}
+            return len(failed - self._never), frozenset(failed & self._never)
 
     def progress(
         self,

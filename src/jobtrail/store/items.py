@@ -70,6 +70,7 @@ class Recorded:
     outcome: ItemOutcome
     reason: str | None = None
     error_type: str | None = None
+    final: bool = False  # another try cannot help; not stored with the item
 
 
 def record(

@@ -59,6 +59,7 @@ def build_context(run: Run, steps: StepStore, state: Any) -> BaseContext:
         slot=slot_of(claim.said),
         limit=run.task.max_failed_items,
         successors=run.successors,
+        may_help=run.task.retry.allows,
     )
 
 

@@ -13,7 +13,6 @@ from jobtrail.executors import process_state
 from jobtrail.job import outcome as outcomes
 from jobtrail.job import transitions
 from jobtrail.job.failure import describe, forget_frames
-from jobtrail.job.items import failed_since
 from jobtrail.job.json_value import decode
 from jobtrail.job.model import StopCause
 from jobtrail.messages import Message
@@ -174,7 +173,7 @@ class RunStarter:
             self._flusher,
             log_limit=self._settings.log_limit,
             kept_log=kept_log,
-            prior=Prior.of(rows, claim.id, failed_since(claim.continues), left),
+            prior=Prior.of(rows, claim.id, claim.continues, left),
         )
 
     def _chain(self, run: Run) -> CallNext:

@@ -146,12 +146,15 @@ def ledger_of(run: Run) -> outcomes.Ledger:
     if not recorder.has_items and not unreached:
         return outcomes.NO_ITEMS
     stopped = source.stopped_reason if source is not None else None
+    again, never = recorder.failed_again() if run.policy.failed_items else (0, frozenset())
     return outcomes.Ledger(
         has_items=True,
         counts=recorder.counts(),
         own=recorder.own_counts(),
         unreached=unreached,
         stopped_reason=stopped,
+        again=again,
+        never=never,
     )
 
 

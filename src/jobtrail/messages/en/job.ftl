@@ -44,7 +44,7 @@ function-not-importable = the task '{ $task }' has executor='process', but a chi
 task-name-taken = two tasks are called '{ $name }'; rename one of them
 no-such-task = no task is called '{ $name }'; the tasks are: { $known }
 retry-not-number = retry { $name } must be a number, at least { $least }; it is { $value }
-retry-on-partial = retry on_partial must be True or False; it is { $value }
+retry-not-bool = retry { $name } must be True or False; it is { $value }
 delay-ignored = the delay that RetryableError asked for is ignored: it { $trouble }
 delay-capped = the delay asked for ({ $seconds } s) is above max_delay; waiting { $most } s
 wait-capped = the wait of the retry policy is { $seconds } s; waiting { $most } s
@@ -81,6 +81,11 @@ handed-back-often =
          [one] time
         *[other] times
     }: { $reason }
+items-again =
+    { $note }; { $count ->
+         [one] { $count-grouped } item is tried again
+        *[other] { $count-grouped } items are tried again
+    }
 unknown-task = unknown task
 unknown-task-here = unknown task here
 all-items-failed = all { $total-grouped } items failed

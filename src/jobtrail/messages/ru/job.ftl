@@ -44,7 +44,7 @@ function-not-importable = у задачи '{ $task }' executor='process', но �
 task-name-taken = две задачи называются '{ $name }'; переименуйте одну
 no-such-task = задачи '{ $name }' нет; есть: { $known }
 retry-not-number = retry { $name } должно быть числом от { $least }, а не { $value }
-retry-on-partial = retry on_partial должно быть True или False, а не { $value }
+retry-not-bool = retry { $name } должно быть True или False, а не { $value }
 delay-ignored = задержка из RetryableError не учтена: { $trouble }
 delay-capped = запрошенная задержка ({ $seconds } с) больше max_delay; ждём { $most } с
 wait-capped = по правилу повторов ждать { $seconds } с; ждём { $most } с
@@ -83,6 +83,12 @@ handed-back-often =
          [few] раза
         *[many] раз
     }: { $reason }
+items-again =
+    { $note }; { $count ->
+         [one] { $count-grouped } элемент пробуется снова
+         [few] { $count-grouped } элемента пробуются снова
+        *[many] { $count-grouped } элементов пробуются снова
+    }
 unknown-task = задача неизвестна
 unknown-task-here = задача здесь неизвестна
 all-items-failed = все элементы с ошибкой: { $total-grouped }

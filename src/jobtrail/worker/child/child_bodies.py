@@ -135,8 +135,8 @@ class RunConversation:
     def _record(self, message: WireMessage) -> None:
         recorder = self._run.recorder
         recorder.has_items = recorder.has_items or message["has_items"]
-        for loop, key, position, outcome, reason, kind in message["items"]:
-            recorder.item(Recorded(loop, key, position, ItemOutcome(outcome), reason, kind))
+        for loop, key, position, outcome, *rest in message["items"]:
+            recorder.item(Recorded(loop, key, position, ItemOutcome(outcome), *rest))
         for report in message["progress"]:
             recorder.progress(**report)
         for line in message["log"]:

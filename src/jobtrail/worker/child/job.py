@@ -197,6 +197,7 @@ class RemoteJob:
             slot=slot_of(claim.said),
             limit=FailedItemsLimit.parse(json.loads(order["max_failed_items"] or "null")),
             successors=successor_maker_of(bound),
+            may_help=task.retry.allows,
         )
 
     # -- its end -------------------------------------------------------------------------------------

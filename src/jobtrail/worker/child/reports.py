@@ -94,7 +94,7 @@ class RemoteRecorder:
         one = recorded
         with self._lock:
             self._standing[one.loop, one.key] = one.outcome
-            self._items.append((one.loop, one.key, one.position, one.outcome.value, one.reason, one.error_type))
+            self._items.append((one.loop, one.key, one.position, one.outcome.value, one.reason, one.error_type, one.final))
         self._wanted.set()
 
     def prior(self, loop: str) -> dict[str, ItemOutcome]:
