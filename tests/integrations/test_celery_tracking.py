@@ -13,15 +13,19 @@ from pathlib import Path
 
 import pytest
 from brokers import redis_database
+from celery import Celery, signals
+from celery.exceptions import Reject, WorkerLostError
 from celery_site import Site
+from trails import until
 
-from jobtrail import JobTrail
+from jobtrail import JobTrail, track_celery
 from jobtrail.config import Settings
 from jobtrail.errors import IllegalMove, InvalidOption, StoreUnavailable
 from jobtrail.integrations.celery.declaration import Selection
 from jobtrail.integrations.celery.executing.checks import RUN_TASK
 from jobtrail.integrations.celery.process import ProcessRecord
 from jobtrail.integrations.celery.task_run import RunEnds, TaskRun
+from jobtrail.integrations.celery.tracking import MARK
 from jobtrail.job.model import new_id
 from jobtrail.job.outcome import Returned
 
@@ -191,3 +195,24 @@ def test_what_the_store_did_not_take_is_written_once_it_is_back(tmp_path: Path, 
 def test_the_task_that_runs_our_own_jobs_is_not_recorded_a_second_time():
     assert Selection.of((), {}).excludes(RUN_TASK)
     assert not Selection.of((), {}).excludes("shop.run")
+
+
+def test_a_main_process_that_calls_a_rejected_message_a_failure_changes_no_job(tmp_path: Path):
+    """Celery 5.7 does, after the process of the task has said that it gave its message back."""
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    app = Celery("shop", broker="memory://", set_as_current=False)
+
+    @app.task(name="load", shared=False)
+    def task():
+        """It does nothing."""
+
+    track_celery(app, url)
+    tracker = getattr(app, MARK)
+    try:
+        for name, error in (("rejected", Reject("not here", requeue=False)), ("lost", WorkerLostError("signal 9 (SIGKILL)"))):
+            signals.task_failure.send(sender=task, task_id=name, exception=error, args=(), kwargs={})
+        with contextlib.closing(JobTrail(url)) as jobs:
+            until("the lost one is recorded", lambda: jobs.find("celery:lost"))
+            assert [job.status for job in jobs.find("celery:*")] == ["failed"]
+    finally:
+        tracker.process.stop()

@@ -288,8 +288,12 @@ class Tracker:
         self, sender: Any = None, task_id: str = "", exception: Any = None, args: Any = (), kwargs: Any = None, **_: Any
     ) -> None:
         """A task failed; in the main process it was lost, or over its time limit."""
+        from celery.exceptions import Reject
+
         if sender.app is not self._app or self._selection.excludes(sender.name) or sender.request.is_eager:
             return
+        if isinstance(exception, Reject):
+            return  # since Celery 5.7 the main process calls it a failure; the process of the task has said what it is
         failure = self._failure(exception)
         run = self.process.active.get(task_id)
         if run is not None:
