@@ -46,6 +46,10 @@ class TaskOptions(TypedDict, total=False):
     secret: Iterable[str]
     limits: Sequence[Limit]
     zone: str
+    keep_completed: float | Literal["settings"] | None
+    keep_cancelled: float | Literal["settings"] | None
+    keep_partial: float | Literal["settings"] | None
+    keep_failed: float | Literal["settings"] | None
     options: Mapping[str, Any]
 
 
