@@ -46,6 +46,7 @@ class TaskOptions(TypedDict, total=False):
     secret: Iterable[str]
     limits: Sequence[Limit]
     zone: str
+    validate: bool
     keep_completed: float | Literal["settings"] | None
     keep_cancelled: float | Literal["settings"] | None
     keep_partial: float | Literal["settings"] | None

@@ -222,6 +222,7 @@ def test_an_active_job_of_the_unit_stands_in_the_way_by_its_id(app_jobs, client)
         ({"task": "add"}, 422, "needs the argument 'a'"),
         ({"task": "add", "args": {"a": 1, "c": 2}}, 422, "has no argument 'c'"),
         ({"task": "load", "period": "february"}, 422, "february"),
+        ({"task": "add", "args": {"a": "abc"}}, 422, "$.a does not fit"),
         ({"task": "add", "args": {"a": MASK}}, 422, "is a mask and not a value"),
         ({"task": "add", "args": {"a": 1}, "priority": 77}, 422, "priority"),
         ({"task": "add", "args": {"a": 1}, "run_at": "2013-02-01T00:00:00"}, 422, "run_at"),

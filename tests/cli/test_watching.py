@@ -165,3 +165,10 @@ def test_a_missing_extra_is_one_sentence(package: str, words: list[str]) -> None
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
     assert (told.returncode, told.stdout) == (1, "")
     assert told.stderr == f"jobtrail: this needs the extra jobtrail[cli], which is not installed ({package} is missing)\n"
+
+
+def test_an_argument_that_does_not_fit_is_refused(jt: Command, ran: Make) -> None:
+    for words in (("submit", "add", "-a", "a=abc"), ("rerun", ran("add", "-a", "a=1"), "-a", "a=abc")):
+        answer = jt(*words)
+        assert answer.code == 2
+        assert "$.a does not fit int: Input should be a valid integer" in answer.err

@@ -230,7 +230,7 @@ class Job(JobFields, Generic[R]):
 
     def _show(self, bar: ProgressBar) -> None:
         runs_now = self.status in {Status.RUNNING, Status.CANCELLING}
-        found = (self.progress() or {}) if runs_now else {}
+        found = (self.progress() or {}) if self.started_at is not None else {}
         pace = Pace.of(found, self.started_at if runs_now else None, self._store.now())
         bar.update((mask_text(found.get("message") or "") or self.status.value).split("\n")[0], found, pace)
 

@@ -323,7 +323,7 @@ class Service:
                 raise InvalidOption(Message("commands.many-cannot", word=word))
         using.check_unit()
         new = self._prepare(task, {}, using).new
-        bind, limit = partial(task.signature.bind, task.name, ()), self.settings.argument_limit
+        bind, limit = partial(task.signature.accept, task.name, ()), self.settings.argument_limit
         if not task.limits:
             return new, [(new_id(), encode_arguments(bind(args), limit)) for args in many]
         bound = map(bind, many)

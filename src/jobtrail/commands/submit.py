@@ -162,12 +162,12 @@ def _arguments(following: SuccessorRequest) -> dict[str, Any]:
     signature, name = following.task.signature, following.task.name
     params = dict(following.params or {})
     if following.result_as is None:
-        return signature.bind(name, (), params)
+        return signature.accept(name, (), params)
     if any(following.result_as in limit.fields for limit in following.task.limits):
         raise InvalidOption(Message("commands.result-in-limit", argument=following.result_as, name=name))
     if following.result_as in params:
         raise InvalidArguments(Message("commands.result-argument", argument=following.result_as, name=name))
-    return signature.bind(name, (), {**params, following.result_as: None})
+    return signature.accept(name, (), {**params, following.result_as: None}, unchecked=[following.result_as])
 
 
 def _using(following: SuccessorRequest, before: Predecessor) -> Using:

@@ -143,7 +143,7 @@ class BoundTask(Generic[P, R, C, V]):
             IdempotencyConflict: If the idempotency key was used with other arguments.
             StoreUnavailable: If the database is not reachable within ``submit_retry_seconds``.
         """
-        bound = self.task.signature.bind(self.task.name, args, kwargs)
+        bound = self.task.signature.accept(self.task.name, args, kwargs)
         return self._submitter.submit(self.task, bound, self._using)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
@@ -153,7 +153,7 @@ class BoundTask(Generic[P, R, C, V]):
             *args: As for `enqueue`.
             **kwargs: As for `enqueue`.
         """
-        bound = self.task.signature.bind(self.task.name, args, kwargs)
+        bound = self.task.signature.accept(self.task.name, args, kwargs)
         return await self._submitter.asubmit(self.task, bound, self._using)
 
     def enqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[Job[R]]:
@@ -193,7 +193,7 @@ class BoundTask(Generic[P, R, C, V]):
         Raises:
             InvalidArguments: If the arguments do not fit the task.
         """
-        return self.task, self.task.signature.bind(self.task.name, (), args), self._using
+        return self.task, self.task.signature.accept(self.task.name, (), args), self._using
 
     def __repr__(self) -> str:
         """Name and signature, for people."""

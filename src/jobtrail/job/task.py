@@ -12,16 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from jobtrail.errors import InvalidArguments, InvalidOption, UnknownTask
+from jobtrail.errors import InvalidOption, UnknownTask
 from jobtrail.messages import Message
 
+from .arguments.signature import Signature
 from .items import FailedItemsLimit
 from .limits.limit import Limit, check_limits, keys_of
 from .model import DEFAULT_PRIORITY, DEFAULT_QUEUE, LEAST_URGENT, MOST_URGENT
 from .retry import Retry, coerce_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 OWN_TASKS = "jobtrail."  # so begin the names of the tasks that every application knows
 TRACKED = "celery:"  # the queues of jobs that Celery executes begin so
@@ -35,7 +36,6 @@ LABELS_LIMIT = 20
 LEAST_MEMORY = 32 * 1_048_576
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)i?B?\s*", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-CONTEXT_NAMES = ("Context", "AsyncContext")
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Task:
     secret: frozenset[str] = frozenset()
     limits: tuple[Limit, ...] = ()
     zone: str = "UTC"
+    validate: bool = True
     keep_completed: float | str | None = AS_SETTINGS
     keep_cancelled: float | str | None = AS_SETTINGS
     keep_partial: float | str | None = AS_SETTINGS
@@ -131,75 +132,12 @@ class Task:
     def __post_init__(self) -> None:
         """Refuse options that could not work, at registration."""
         object.__setattr__(self, "function", _callable(self.name, self.function))
-        object.__setattr__(self, "signature", Signature.of(self.function))
+        object.__setattr__(self, "signature", Signature.of(self.function, validate=self.validate))
         object.__setattr__(self, "is_async", any(map(inspect.iscoroutinefunction, (self.function, _called(self.function)))))
         _check_options(self)
 
 
 OPTION_NAMES = frozenset(f.name for f in fields(Task) if f.init) - {"name", "function", "options"}
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What a task's arguments may be called; the context, where there is one, is not among them."""
-
-    text: str
-    context: str | None
-    names: frozenset[str]
-    required: frozenset[str]
-    positional: tuple[str, ...]
-    open_ended: bool
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    texts: Mapping[str, bool] = field(default_factory=dict)  # annotated as str: whether None is a value too
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> Signature:
-        """Read a function's signature."""
-        signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())
-        context = parameters[0].name if parameters and _is_context(parameters[0]) else None
-        own = [p for p in parameters if p.name != context]
-        if any(p.kind in {p.VAR_POSITIONAL, p.POSITIONAL_ONLY} for p in own):
-            name = getattr(function, "__name__", type(function).__name__)
-            raise InvalidOption(Message("job.unnamed-parameters", function=f"{name}{signature}"))
-        named = [p for p in own if p.kind is not p.VAR_KEYWORD]
-        return cls(
-            text=_readable(own),
-            context=context,
-            names=frozenset(p.name for p in named),
-            required=frozenset(p.name for p in named if p.default is p.empty),
-            positional=tuple(p.name for p in named if p.kind is p.POSITIONAL_OR_KEYWORD),
-            open_ended=any(p.kind is p.VAR_KEYWORD for p in own),
-            defaults={p.name: p.default for p in named if p.default is not p.empty},
-            texts={p.name: _TEXTS[kind] for p in named if (kind := _kind(p.annotation)) in _TEXTS},
-        )
-
-    def bind(self, task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by name.
-
-        Raises: InvalidArguments naming the argument that is wrong, missing or given twice.
-        """
-        bound = dict(kwargs)
-        if args:
-            if len(args) > len(self.positional):
-                self._refuse(task, Message("job.arguments-unnamed", positional=len(self.positional), given=len(args)))
-            for name, value in zip(self.positional, args, strict=False):
-                if name in bound:
-                    self._refuse(task, Message("job.argument-twice", name=name))
-                bound[name] = value
-        given = bound.keys()
-        if not self.open_ended and not given <= self.names:
-            unknown = ", ".join(sorted(f"'{name}'" for name in given - self.names))
-            self._refuse(task, Message("job.argument-unknown", unknown=unknown))
-        if self.context in given:
-            self._refuse(task, Message("job.argument-is-context", name=self.context))
-        if not self.required <= given:
-            missing = ", ".join(sorted(f"'{name}'" for name in self.required - given))
-            self._refuse(task, Message("job.argument-missing", missing=missing))
-        return bound
-
-    def _refuse(self, task: str, what: Message) -> None:
-        raise InvalidArguments(Message("job.arguments-refused", task=f"{task}{self.text}", problem=what))
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -237,37 +175,6 @@ def _called(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
-
-
-def _is_context(parameter: inspect.Parameter) -> bool:
-    if parameter.name == "ctx":
-        return True
-    annotation = parameter.annotation
-    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return name.rsplit(".", 1)[-1] in CONTEXT_NAMES
-
-
-def _readable(parameters: list[inspect.Parameter]) -> str:
-    parts = []
-    for p in parameters:
-        if p.kind is p.VAR_KEYWORD:
-            parts.append(f"**{p.name}")
-            continue
-        kind = "" if p.annotation is p.empty else f": {_annotation(p.annotation)}"
-        default = "" if p.default is p.empty else f" = {p.default!r}"
-        parts.append(f"{p.name}{kind}{default}")
-    return f"({', '.join(parts)})"
-
-
-_TEXTS = {"str": False, "str | None": True, "None | str": True, "Optional[str]": True, "typing.Optional[str]": True}
-
-
-def _kind(annotation: Any) -> str:
-    return "str" if annotation is str else str(annotation)
-
-
-def _annotation(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
 def seconds_option(name: str, value: Any) -> float | None:

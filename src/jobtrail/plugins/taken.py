@@ -4,13 +4,13 @@ They are listed, so that every process leaves out the same plug-ins, also one wi
 """
 
 PATHS = frozenset({
-    "audit", "bulk", "errors", "files", "jobs", "live", "login", "logout", "me", "missed", "openapi.json",
+    "audit", "bulk", "deletion", "errors", "files", "groups", "jobs", "limits", "live", "login", "logout", "me", "missed", "openapi.json",
     "plugin-pages", "plugins",
     "questions", "queues", "schedules", "stats", "tasks", "units", "workers",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "answer", "backfill", "cancel", "coverage", "demo", "doctor", "execute", "forget", "items", "list", "log", "metrics",
-    "migrate",
+    "answer", "backfill", "cancel", "completion", "coverage", "delete", "demo", "doctor", "error", "errors", "execute", "export", "forget",
+    "group", "import", "items", "limits", "list", "log", "metrics", "migrate",
     "plugins", "prune", "questions", "queues", "rerun", "retry", "run-now", "schedules", "serve", "show", "submit",
-    "tasks", "token", "worker",
+    "tasks", "token", "watch", "worker", "workers",
 })  # fmt: skip

@@ -181,7 +181,7 @@ class ScheduleCommands:
     def _for_now(self, row: ScheduleRow, definition: ScheduleDefinition, actor: str, reason: str | None) -> Prepared:
         service = self._service
         task = known_task(service.tasks, row.task)
-        args = task.signature.bind(task.name, (), definition.args)
+        args = task.signature.accept(task.name, (), definition.args)
         using = using_of(definition, row.name, service.store.now()).with_options(
             actor=actor,
             reason=reason or Message("schedules.run-now", name=row.name).stored,

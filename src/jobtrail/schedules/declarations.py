@@ -117,7 +117,7 @@ class Declarations:
         task = task or self._service.tasks.find(entry.task.rpartition(".")[2])
         try:
             task = task or self._service.tasks.get(entry.task)
-            args = task.signature.bind(task.name, entry.args, entry.kwargs)
+            args = task.signature.accept(task.name, entry.args, entry.kwargs)
             late = {} if entry.expires is None else {"grace": max(1.0, entry.expires), "catch_up": "skip"}
             rest = {"queue": entry.queue, "priority": entry.priority, "delay": entry.countdown}
             definition = declared(entry.rule, args=args, overlap="allow", **rest, **late)

@@ -151,7 +151,7 @@ def check_for(definition: ScheduleDefinition, task: Task, limit: int) -> Schedul
         InvalidArguments: If the task does not take the arguments, or they are not JSON.
         TooLarge: If they have more than ``limit`` bytes.
     """
-    args = task.signature.bind(task.name, (), definition.args)
+    args = task.signature.accept(task.name, (), definition.args)
     return replace(definition, args=json.loads(encode_arguments(args, limit)))
 
 

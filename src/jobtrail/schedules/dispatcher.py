@@ -157,7 +157,7 @@ class Dispatcher:
 
     def _checked(self, due: DueSchedule, planned: datetime) -> Prepared:
         service, definition = self._service, due.state.definition
-        args = due.task.signature.bind(due.task.name, (), definition.args)
+        args = due.task.signature.accept(due.task.name, (), definition.args)
         using = using_of(definition, due.row.name, planned)
         prepared = submit.prepare(due.task, args, using, service.settings, service.store.now(), service.submitter)
         return for_celery(prepared, definition)

@@ -95,7 +95,7 @@ class Run:
 
     claim: Claim
     task: Task
-    arguments: dict[str, Any]
+    arguments: dict[str, Any]  # as they are stored
     policy: Retry
     timeout: float | None
     recorder: Recorder
@@ -121,6 +121,7 @@ class Run:
     body_value: Any = None
     body_error: BaseException | None = None
     hook_note: str | None = None
+    arrived: dict[str, Any] = field(default_factory=dict)  # the arguments as the function is annotated to get them
     _retry: tuple[bool, tuple[float, str | None]] | None = None
     coroutine: asyncio.Task[Any] | None = None
     thread: BodyThread | None = None
@@ -178,7 +179,7 @@ class Run:
             if error is not None:
                 forget_frames(error)
         self.body_value = self.body_error = self.coroutine = None
-        self.arguments, self.thread = {}, None
+        self.arguments, self.arrived, self.thread = {}, {}, None
         if self.ctx is not None:
             self.ctx._on_cancel.clear()
             self.ctx._on_cleanup.clear()
@@ -197,7 +198,7 @@ class Run:
     def body_arguments(self) -> dict[str, Any]:
         """The arguments of the body, its context included."""
         context = self.task.signature.context
-        return {**self.arguments, context: self.ctx} if context else self.arguments
+        return {**self.arrived, context: self.ctx} if context else self.arrived
 
     @property
     def body_lives(self) -> bool:

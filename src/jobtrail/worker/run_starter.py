@@ -148,6 +148,7 @@ class RunStarter:
                 await asyncio.to_thread(self._recall, run)
             try:
                 run.arguments = run.task.signature.bind(run.task.name, (), decode(run.claim.args))
+                run.arrived = run.task.signature.arrived(run.task.name, run.arguments)
             except (JobTrailError, ValueError) as error:
                 return refused_arguments(error)
             return self._understood(run, await perform(run, self._chain(run), self._steps, self._state))

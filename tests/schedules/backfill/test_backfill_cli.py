@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,9 @@ import pytest
 from trails import until
 
 from jobtrail.cli import main
-from jobtrail.cli.input.waiting import _state
+from jobtrail.cli.input.waiting import _reported, _words
+from jobtrail.progress_bar import facts
+from jobtrail.queries.jobs.job_list import progress
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -183,7 +186,10 @@ def test_its_own_task_is_not_listed(jt):
 def test_the_bar_goes_on_while_it_sleeps():
     """Between two looks its job is pending; what it last told is shown."""
     told = {"done": 3, "total": 36, "message": "4 under way", "percent": 8.3}
-    job = SimpleNamespace(status=SimpleNamespace(value="pending"), started_at=object(), queue="default", progress=lambda: told)
-    assert _state(job, 9.0) == {"total": 36, "completed": 3, "told": "4 under way"}
-    job.started_at = None
-    assert _state(job, 9.0)["told"] == "pending: is a worker on queue 'default'?"
+    job = SimpleNamespace(queue="default")
+    line = SimpleNamespace(status="pending", started_at=object(), progress=progress(told, now=datetime.now(UTC)))
+    assert facts(*_reported(line)) == ["8 %", "3/36"]
+    assert _words(line, job, 9.0) == "4 under way"
+    line.started_at = line.progress = None
+    assert _reported(line) == ()
+    assert _words(line, job, 9.0) == "pending: is a worker on queue 'default'?"

@@ -319,7 +319,7 @@ def _changed(context: ApiContext, row: JobRow, args: dict[str, Any] | None) -> s
     if not isinstance(given, dict):
         raise InvalidOption(Message("api.arguments-not-object"))
     _refuse_masks(given, kept)
-    return encode_arguments(task.signature.bind(task.name, (), given), context.jobs.settings.argument_limit)
+    return encode_arguments(task.signature.accept(task.name, (), given), context.jobs.settings.argument_limit)
 
 
 def _stored(context: ApiContext, job_id: str, *, created: bool) -> StoredJob:

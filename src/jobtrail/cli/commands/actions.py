@@ -71,7 +71,7 @@ def _changed(jobs: JobTrail, old: Job, pairs: list[str] | None) -> str | None:
         return None
     task = jobs.tasks.get(old.task)
     given = {**old.arguments, **arguments(pairs, None, task.signature.texts)}
-    return encode_arguments(task.signature.bind(task.name, (), given), jobs.settings.argument_limit)
+    return encode_arguments(task.signature.accept(task.name, (), given), jobs.settings.argument_limit)
 
 
 def retry(

@@ -57,7 +57,8 @@ def _print_that_it_asks(session: Session, line: JobLine, asked: set[int]) -> Non
 
 
 def _reported(line: JobLine) -> tuple[dict[str, Any], Pace] | tuple[()]:
-    found = line.progress if line.status in {"running", "cancelling"} else None
+    goes_on = line.status in {"running", "cancelling"} or (line.status == "pending" and line.started_at is not None)
+    found = line.progress if goes_on else None
     return () if found is None else (found.model_dump(), pace_of(found))
 
 

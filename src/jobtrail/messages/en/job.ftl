@@ -23,6 +23,7 @@ arguments-unnamed = takes { $positional } unnamed arguments and got { $given }
 argument-twice = got the argument '{ $name }' twice
 argument-unknown = has no argument { $unknown }
 argument-missing = needs the argument { $missing }
+argument-does-not-fit = { $path } does not fit { $annotation }: { $reason }
 arguments-refused = { $task } { $problem }
 not-seconds = { $name } must be a number of seconds above 0, or None ('none' in settings) for no limit; it is { $value }
 bad-priority = priority must be a whole number from 0 (most urgent) to 9; it is { $value }

@@ -23,6 +23,7 @@ arguments-unnamed = безымянных аргументов принимает
 argument-twice = аргумент '{ $name }' передан дважды
 argument-unknown = аргумента { $unknown } нет
 argument-missing = не хватает аргумента { $missing }
+argument-does-not-fit = { $path } не подходит под { $annotation }: { $reason }
 arguments-refused = { $task }: { $problem }
 not-seconds = { $name } должно быть числом секунд больше 0 или None ('none' в настройках), то есть без предела, а не { $value }
 bad-priority = priority должно быть целым числом от 0 (самое срочное) до 9, а не { $value }

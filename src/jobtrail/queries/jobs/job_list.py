@@ -219,7 +219,7 @@ def progress(
     if reported is None:
         return None
     found = {name: reported.get(name) for name in JobProgress.model_fields}
-    if since is not None and now is not None:
+    if now is not None:
         pace = Pace.of(reported, since, now)
         found |= {"percent": pace.percent, "per_second": pace.per_second, "seconds_left": pace.seconds_left}
     return JobProgress.model_validate(found, context={"marked": marked})

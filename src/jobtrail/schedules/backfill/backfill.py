@@ -318,7 +318,7 @@ def _arguments(
 
     """
     if selection.args is not None:
-        encode_arguments(task.signature.bind(task.name, (), selection.args), limit)
+        encode_arguments(task.signature.accept(task.name, (), selection.args), limit)
     needed = dict.fromkeys(unit.source for unit in found if unit.way == SUBMIT)
     return {source: arguments_of(conn, task, selection, source) for source in needed}
 
@@ -331,10 +331,10 @@ def arguments_of(conn: Connection, task: Task, selection: BackfillSelection, sou
 
     """
     if selection.args is not None:
-        return task.signature.bind(task.name, (), selection.args)
+        return task.signature.accept(task.name, (), selection.args)
     newest = newest_arguments(conn, task.name, source)
     try:
-        return task.signature.bind(task.name, (), newest or {})
+        return task.signature.accept(task.name, (), newest or {})
     except InvalidArguments as error:
         if source is None and selection.every_source:
             message = Message("schedules.no-source-recorded", task=task.name, error=error)

@@ -117,7 +117,7 @@ class RemoteJob:
         try:
             place = self._order["module"], self._order["place"], self._order["task"]
             self._bound = bound = find_task(*place, self._child.main_error)
-            arguments = dict(decode(self._order["args"]))
+            arguments = bound.task.signature.arrived(bound.task.name, dict(decode(self._order["args"])))
             if bound.task.signature.context is not None:
                 self._ctx = self._context(bound)
                 arguments[bound.task.signature.context] = self._ctx

@@ -1,0 +1,1 @@
+"""Arguments of a task: checked against the annotations of its function."""
