@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from jobtrail import Context, JobTrail, PermanentError, Retry
+from jobtrail import Context, JobTrail, Limit, PermanentError, Retry
 
 FOLDER = Path(os.environ.get("CONSOLE_FOLDER", "."))
 HOURS = 24
@@ -122,7 +122,7 @@ def publish_prices(ctx: Context, *, shop: str, api_key: str = "") -> dict:
     return {"published": decided.publish, "shop": shop}
 
 
-@jobs.task(retry=Retry(attempts=3))
+@jobs.task(retry=Retry(attempts=3), limits=[Limit("partner:{partner}", running=2)])
 def call_partner(*, partner: str) -> None:
     """Tell a partner what is new; some of them are never there."""
     raise ConnectionError(f"connection to {partner}.example reset by peer")

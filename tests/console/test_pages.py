@@ -120,6 +120,7 @@ OPENED = {
     "new schedule": ("#/schedules", ["Add a schedule…"]),
     "schedule edited": ("#/schedules/greet", ["Edit…"]),
     "pause of a queue": ("#/workers", ["Pause…"]),
+    "change of a limit": ("#/workers", ["Change…"]),
     "numbers": ("#/", ["Numbers"]),
     "grammar": ("#/jobs", ["Whole grammar"]),
     "keys": ("#/jobs", ["All keys"]),

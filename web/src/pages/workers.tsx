@@ -12,6 +12,7 @@ import { useNow } from "../lib/pulse";
 import { Button, Card, Empty, Head, Icon, Note, Waiting } from "../parts/basic";
 import { usePlace } from "../parts/crumbs";
 import { ActionDialog } from "../parts/dialog";
+import { LimitCard } from "../parts/limits";
 import { ProblemNote } from "../parts/problem";
 import { useActor } from "../parts/status";
 
@@ -40,6 +41,7 @@ export function Workers() {
       />
       {query.error && <ProblemNote problem={query.error} onRetry={() => void query.refetch()} />}
       <QueueCard />
+      <LimitCard />
       <Card title={t("workers.living")}>
         {query.isPending && <Waiting />}
         {found && living.length === 0 && <Empty title={t("worker.none")}>{t("worker.none.how")}</Empty>}

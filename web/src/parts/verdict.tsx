@@ -4,6 +4,7 @@ import { useLook } from "../api/queries";
 import type { ItemPage, JobWhole } from "../api/types";
 import { useSpeech } from "../i18n";
 import { left, shareDone } from "./jobcells";
+import { ToLimits } from "./limits";
 import { useActor } from "./status";
 
 export function Verdict({ job, now }: { job: JobWhole; now: number }) {
@@ -162,5 +163,16 @@ function Waits({ job, now }: { job: JobWhole; now: number }) {
       </>
     );
   const why = job.why_waiting?.words ?? t("told.due");
-  return <b>{`${why.charAt(0).toUpperCase()}${why.slice(1)}.`}</b>;
+  const limit = job.why_waiting?.limit;
+  return (
+    <>
+      <b>{`${why.charAt(0).toUpperCase()}${why.slice(1)}.`}</b>
+      {limit && (
+        <>
+          {" "}
+          <ToLimits name={limit} />
+        </>
+      )}
+    </>
+  );
 }
