@@ -41,9 +41,9 @@ def record(number):
 def measure(name, url, file, folder, number):
     with closing(JobTrail(url)) as jobs:
         jobs.migrate()
-        begun = time.perf_counter()
+        begun, busy = time.perf_counter(), time.process_time()
         done = jobs.import_ended(JsonLines(file))
-        imported = time.perf_counter() - begun
+        imported, computed = time.perf_counter() - begun, time.process_time() - busy
         assert done.jobs == number, done
         begun = time.perf_counter()
         assert jobs.import_ended(JsonLines(file)).there == number
@@ -54,7 +54,7 @@ def measure(name, url, file, folder, number):
         exported = time.perf_counter() - begun
         begun = time.perf_counter()
         deleted = jobs.delete("label:tenant=t7").jobs
-        print(f"| {name} | {imported:.1f} | {again:.1f} | {exported:.1f} | {deleted / (time.perf_counter() - begun):,.0f} |", flush=True)
+        print(f"| {name} | {imported:.1f} | {computed:.1f} | {again:.1f} | {exported:.1f} | {deleted / (time.perf_counter() - begun):,.0f} |", flush=True)
 
 
 def main():
@@ -65,8 +65,8 @@ def main():
         with file.open("w") as out:
             for one in range(number):
                 out.write(json.dumps(record(one)) + "\n")
-        print("| database | import, s | the same again, s | export, s | deleted, jobs/s |")
-        print("| --- | ---: | ---: | ---: | ---: |")
+        print("| database | import, s | of it in our process, s | the same again, s | export, s | deleted, jobs/s |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: |")
         measure("SQLite", f"sqlite:///{folder / 'jobs.db'}", file, folder, number)
         with services.start_postgres() as server:
             measure("PostgreSQL", server.address, file, folder, number)

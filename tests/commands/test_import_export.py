@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 from trails import actions
 
-from jobtrail import Context, InvalidOption, InvalidRecords, PermanentError
+from jobtrail import Context, InvalidOption, InvalidRecords, Limit, PermanentError
 from jobtrail.database import tables
 from jobtrail.queries.history import tables as tables_of_history
 from jobtrail.store.search.search import smallest_id
@@ -25,7 +25,7 @@ ROW = {"task": "load", "status": "completed", "finished_at": OLD}
 def works(jobs):
     """An application whose jobs have everything that is exported."""
 
-    @jobs.task(secret={"pin"})
+    @jobs.task(secret={"pin"}, limits=[Limit("loads:{bad}", running=5)])
     def load(ctx: Context, *, bad: int = 0, pin: str = "", asks: bool = False) -> dict:
         ctx.log.info("loading")
         ctx.step("fetch", lambda: {"n": 3})

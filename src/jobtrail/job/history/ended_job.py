@@ -138,6 +138,13 @@ def _json(value: Any) -> str:
         raise _Wrong(Message("job.record-not-json", error=error)) from None
 
 
+def _limits(value: Any) -> str:
+    """The keys of limits, in the same text as a submission stores them, for re-runs have it too."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value.values()):
+        raise _Wrong(Message("job.record-not-object", type=type(value).__name__))
+    return dumps(dict(value), ensure_ascii=False)
+
+
 def _choice(*allowed: str) -> Kind:
     def read(value: Any) -> str:
         if value not in allowed:
@@ -181,12 +188,12 @@ JOB: dict[str, Kind] = {
     "queue": _name, "priority": _number, "attempt": _number, "max_attempts": _number, "run_no": _number,
     "source": _name, "period": _period, "file": _input, "mode": _choice(*Mode), "generation": _id, "continues": _text,
     "rerun_of": _id, "parent": _id, "root": _id, **_ACTOR, "context": _object, "labels": _object, "args": _object,
-    "options": _object, "created_at": _moment, "run_at": _moment, "started_at": _moment, "finished_at": _moment,
+    "options": _object, "limits": _limits, "created_at": _moment, "run_at": _moment, "started_at": _moment, "finished_at": _moment,
     "result": _json, "note": _text, "error": _failure, "retry_reason": _text,
     "items_ok": _number, "items_failed": _number, "items_skipped": _number,
 }  # fmt: skip
 NUMBERS = frozenset(name for name, kind in JOB.items() if kind is _number)
-OBJECTS = frozenset(name for name, kind in JOB.items() if kind in {_object, _json, _failure, _input})
+OBJECTS = frozenset(name for name, kind in JOB.items() if kind in {_object, _json, _failure, _input, _limits})
 _ITEM: dict[str, Kind] = {
     "loop": _text, "key": _text, "position": _number, "outcome": _choice(*ItemOutcome), "reason": _text,
     "error_type": _text, "run_no": _number, "tries": _number, "at": _moment,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jobtrail.queries.context import QueryContext
 
 PAGE = 200  # jobs that are read together
-_JSON = frozenset({"args", "options", "context", "labels", "result", "error", "file", "detail", "schema", "default", "answer"})
+_JSON = frozenset({"args", "options", "limits", "context", "labels", "result", "error", "file", "detail", "schema", "default", "answer"})
 _COLUMNS = [jobs.c[name] for name in JOB if name in jobs.c]
 _FINAL = sorted(status.value for status in FINAL)
 _PARTS: dict[str, tuple[Table, tuple[Any, ...]]] = {

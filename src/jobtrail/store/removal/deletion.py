@@ -20,12 +20,14 @@ from jobtrail.database.tables import (
     idempotency_keys,
     item_history,
     jobs,
+    limit_starts,
     questions,
     remembered,
     successors,
     units,
 )
 from jobtrail.job.allowed_actions import against_delete
+from jobtrail.job.limits.limit import read_keys
 from jobtrail.job.model import Status
 from jobtrail.messages import Message
 from jobtrail.store.totals.ends import SOURCE
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from jobtrail.store.store import Store
 
 ACTION = "jobs_deleted"
-_COLUMNS = (*COLUMNS, jobs.c.run_no, jobs.c.source, jobs.c.file, jobs.c.body_running)
+_COLUMNS = (*COLUMNS, jobs.c.limits, jobs.c.run_no, jobs.c.source, jobs.c.file, jobs.c.body_running)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ def delete_jobs(conn: Connection, store: Store, chosen: Mapping[str, int], order
     remove_all(conn, {row.generation or row.id for row in going})
     _remove_groups(conn, in_groups)
     _remove_counts(conn, {row.source for row in going if row.source is not None})
+    _remove_starts(conn, {row.limits for row in going if row.limits is not None})
     _record(conn, store, order, len(going))
     return done
 
@@ -201,6 +204,13 @@ def _remove_counts(conn: Connection, sources: Collection[str]) -> None:
     gone = set(named) - set(conn.execute(kept).scalars())
     if gone:
         conn.execute(delete(end_totals).where(end_totals.c.level == SOURCE, end_totals.c.name.in_(sorted(gone))))
+
+
+def _remove_starts(conn: Connection, limited: Collection[str]) -> None:
+    """Remove the last starts of keys that are made of arguments; a limit without fields is one for all and stays."""
+    made = {(name, key) for text in limited for name, key in read_keys(text).items() if name != key}
+    for name, key in sorted(made):
+        conn.execute(delete(limit_starts).where(limit_starts.c.name == name, limit_starts.c.key == key))
 
 
 def _record(conn: Connection, store: Store, order: Order, number: int) -> None:
