@@ -5,9 +5,14 @@ from __future__ import annotations
 import random
 import re
 import time
+from contextlib import closing
 
 import pytest
 from console_site import running
+from live_server import serving
+from office_modules import lived
+
+from jobtrail.api import Person, create_api
 
 pytestmark = pytest.mark.timeout(180)  # a browser, on a busy machine
 
@@ -120,6 +125,23 @@ def act(page, found, rng):
 def test_a_page_survives_whoever_presses_all_its_controls_in_any_order(place, browse, filled, name):
     address = place.address + PAGES[name].format_map(filled)
     page = browse(address, locale="en-GB")  # a page of its own: it answers dialogs
+    page.locator("h1").first.wait_for()
+    assert len(walk(page, address, random.Random(SEED), LONG, STEPS)) == STEPS
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory):
+    """A server with the pages of both plug-ins, and an hour of modules behind it."""
+    jobs, _clock = lived(tmp_path_factory.mktemp("office"), hours=1)
+    app = create_api(jobs, login=lambda _request: Person("ann", "admin"), allowed_hosts=["127.0.0.1"])
+    with closing(jobs), serving(app) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", ["office/modules", "notify/messages"])
+def test_a_page_of_a_plugin_survives_it_too(office, browse, name):
+    address = f"{office.address}/#/pages/{name}"
+    page = browse(address, locale="en-GB")
     page.locator("h1").first.wait_for()
     assert len(walk(page, address, random.Random(SEED), LONG, STEPS)) == STEPS
 

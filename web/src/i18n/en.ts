@@ -93,7 +93,7 @@ export const en = {
   "col.started": "Started",
   "col.took": "Took",
   "col.by": "By",
-  "jobs.match": "{count} {n|matches|match} · newest first",
+  "jobs.match": "{count} {n|job|jobs} · newest first",
   "jobs.start": "Start a job",
   "jobs.filter": "Filter jobs",
   "jobs.all": "All",

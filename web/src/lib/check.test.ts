@@ -87,6 +87,12 @@ describe("what does not fit", () => {
 });
 
 describe("a form", () => {
+  it("begins with the first of a choice that must be made, and with none of one that may be left", () => {
+    const choice = { type: "string", enum: ["all", "none"] };
+    const schema = { type: "object", required: ["publish"], properties: { publish: choice, also: choice } };
+    expect(begin(schema)).toEqual({ publish: "all" });
+  });
+
   it("begins with what the schema says", () => {
     expect(begin(SCHEMA)).toEqual({ limit: 5 });
   });

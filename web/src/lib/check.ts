@@ -99,12 +99,23 @@ export function concealed(schema: unknown): unknown {
     : found;
 }
 
-/** A value that a form can begin with: defaults where the schema has them. */
-export function begin(schema: unknown): unknown {
-  const found = schema as { default?: unknown; type?: string; properties?: Record<string, unknown> };
+interface Beginning {
+  default?: unknown;
+  type?: string;
+  enum?: unknown[];
+  required?: string[];
+  properties?: Record<string, unknown>;
+}
+
+/** A value that a form can begin with: defaults where the schema has them, and the first form of a choice that must be made. */
+export function begin(schema: unknown, required = false): unknown {
+  const found = schema as Beginning;
   if (found?.default !== undefined) return found.default;
+  if (required && found?.enum?.length) return found.enum[0];
   if (found?.type === "object" && found.properties) {
-    const entries = Object.entries(found.properties).map(([name, part]) => [name, begin(part)] as const);
+    const entries = Object.entries(found.properties).map(
+      ([name, part]) => [name, begin(part, found.required?.includes(name))] as const,
+    );
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
   }
   return undefined;
