@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from services import Cluster
 
 BROKERS = ("Redis", "Redis without persistence", "RabbitMQ")
+OUTAGE = 60.0  # seconds
 WAITS = 60.0  # seconds until a run is given up as not right
 
 
@@ -86,11 +87,11 @@ def network_silent(site: Site) -> None:
 def broker_away(site: Site) -> None:
     if site.redis is None:
         site.proxy.refuse()
-        time.sleep(8)
+        time.sleep(OUTAGE)
         site.proxy.accept()
         return
     site.redis.stop()
-    time.sleep(8)
+    time.sleep(OUTAGE)
     site.redis.start()
 
 
@@ -109,7 +110,7 @@ def delivered_again(site: Site) -> None:
 
 def store_restarted(site: Site) -> None:
     site.store.stop()
-    time.sleep(8)
+    time.sleep(OUTAGE)
     site.store.start()
 
 
@@ -121,10 +122,10 @@ FAULTS: dict[str, tuple[Callable[[Site], None], tuple[str, ...]]] = {
     "cold restart": (cold_restart, BROKERS[::2]),
     "connections cut three times in 3 s": (connections_cut, BROKERS[::2]),
     "network silent for 8 s": (network_silent, BROKERS[::2]),
-    "broker away for 8 s": (broker_away, BROKERS),
+    "broker away for 60 s": (broker_away, BROKERS),
     "broker emptied": (broker_emptied, BROKERS[::2]),
     "messages of running jobs delivered again": (delivered_again, BROKERS[::2]),
-    "PostgreSQL away for 8 s": (store_restarted, BROKERS[::2]),
+    "PostgreSQL away for 60 s": (store_restarted, BROKERS[::2]),
 }
 
 
