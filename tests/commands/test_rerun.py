@@ -128,6 +128,26 @@ def test_a_choice_that_cannot_be_is_refused(jobs, load, mode, items, error, word
     assert len(jobs.find("task:load")) == 1
 
 
+def test_a_job_whose_items_a_later_one_has_mended_offers_no_re_run_of_them(jobs, load):
+    def offers(job, name="rerun_failed_items"):
+        (one,) = [one for one in jobs.queries.actions(job.id).actions if one.name == name]
+        return one.allowed, one.job
+
+    first = load.enqueue()
+    drain(jobs)
+    assert offers(first) == (True, None)
+    reset(jobs, bad={5})
+    second = first.rerun("failed_items")
+    drain(jobs)
+    assert (second.refresh().note, offers(first), offers(second)) == ("1 of 2 items failed", (True, None), (True, None))
+    reset(jobs)
+    third = second.rerun("failed_items")
+    drain(jobs)
+    assert third.refresh().status == "completed"
+    assert offers(first) == offers(second) == offers(first, "rerun_resume") == (False, third.id)
+    assert offers(first, "rerun_full") == (True, None)
+
+
 def test_full_tells_the_unit_from_nothing(jobs, load):
     first = load.using(period="2013-02").enqueue()
     drain(jobs)

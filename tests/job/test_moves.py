@@ -369,10 +369,26 @@ ITEMS = [
 @pytest.mark.parametrize("cause", [None, "timeout"])
 def test_the_items_give_the_outcome_of_a_returned_body(ledger, to, note, cause):
     job = replace(JOB, stop_cause=cause)
-    move = decide(job, Returned('"x"', None), replace(ledger, own=Counts(1, 0, 0)), Retry(), NOW)
+    move = decide(job, Returned('"x"', None), replace(ledger, own=ledger.counts), Retry(), NOW)
     assert (move.name, move.to) == ("finished", to)
     assert note is None or note in render(move.values["note"])
-    assert (move.values["items_ok"], move.values["items_failed"]) == (1, 0), "a job shows what it did itself"
+
+
+@pytest.mark.parametrize(
+    ("counts", "own", "to", "note"),
+    [
+        (Counts(9, 1, 0), Counts(1, 1, 0), "partial", "1 of 2 items failed"),
+        (Counts(8, 2, 0), Counts(1, 0, 0), "partial", "2 items of other jobs of its generation have failed"),
+        (Counts(7, 3, 0), Counts(0, 1, 0), "partial", "the only item failed; 2 items of other jobs of its generation have failed"),
+        (Counts(9, 0, 0), Counts(1, 0, 0), "completed", None),
+        (Counts(9, 0, 0), Counts(0, 0, 0), "completed", "nothing to do"),
+    ],
+)
+def test_a_job_that_continues_others_is_judged_by_all_items_and_its_note_is_about_its_own(counts, own, to, note):
+    move = decide(replace(JOB, stop_cause=None), Returned(), Ledger(True, counts, own), Retry(), NOW)
+    assert move.to == to
+    assert (move.values["note"] and render(move.values["note"])) == note
+    assert (move.values["items_ok"], move.values["items_failed"]) == (own.ok, own.failed), "a job shows what it did itself"
 
 
 @pytest.mark.parametrize(

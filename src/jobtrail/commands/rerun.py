@@ -118,7 +118,15 @@ def action_state(conn: Connection, row: JobRow, *, failed: int | None = None) ->
     """
     state = _state_in_unit(conn, row)
     known = state.failed if failed is None else failed
-    return replace(state, continued=jobs.active_of_generation(conn, row.ledger), failed=known)
+    continued = jobs.active_of_generation(conn, row.ledger)
+    return replace(state, continued=continued, failed=known, mended=_mended_by(conn, row) if known else None)
+
+
+def _mended_by(conn: Connection, row: JobRow) -> str | None:
+    """The completed job that has done again what failed in this one, where nothing of the generation has failed now."""
+    later = item_rows.mended_by(conn, row.ledger, row.id)
+    found = jobs.get(conn, later) if later is not None else None
+    return found.id if found is not None and found.status is Status.COMPLETED else None
 
 
 def _state_in_unit(conn: Connection, row: JobRow) -> ActionState:

@@ -101,6 +101,7 @@ class ActionState:
         active: The job that holds its unit.
         newest: The newest job of its unit.
         continued: An active job that continues its generation.
+        mended: A completed job that has done again all that failed in its generation.
         failed: How many of its items failed.
         has_file: Whether it worked on a file.
     """
@@ -115,6 +116,7 @@ class ActionState:
     continued: str | None = None
     failed: int = 0
     has_file: bool = False
+    mended: str | None = None
 
 
 def against_retry(state: ActionState) -> Obstacle | None:
@@ -152,6 +154,8 @@ def against_rerun(state: ActionState, mode: Mode, *, corrected_file: bool = Fals
 def _against_continuing(state: ActionState, mode: Mode) -> Obstacle | None:
     if state.continued is not None:
         return Obstacle(ActionRule.CONTINUED, Message("job.continued", job=state.continued), state.continued)
+    if state.mended is not None:
+        return Obstacle(ActionRule.NOTHING_FAILED, Message("job.mended", job=state.mended), state.mended)
     if state.status is not Status.COMPLETED:
         return None
     if mode is Mode.RESUME:

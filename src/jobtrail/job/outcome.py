@@ -176,10 +176,9 @@ def _next_run(job: Subject, now: datetime, seconds: float) -> datetime:
 def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, now: datetime) -> Move:
     to, note = Status.COMPLETED, None
     if ledger.has_items:
-        status, note = outcome_of(
-            ledger.counts, unreached=ledger.unreached, stopped_reason=ledger.stopped_reason, has_items=True
-        )
+        status, note = _judged(ledger.counts, ledger)
         to = Status(status)
+        note = note if ledger.own == ledger.counts else _note_of_own(ledger)
     if outcome.partial and to is Status.COMPLETED:
         to, note = Status.PARTIAL, outcome.partial_reason or note
     note = Message("job.both", first=note, second=outcome.note).stored if note and outcome.note else note or outcome.note
@@ -195,6 +194,19 @@ def _returned(job: Subject, outcome: Returned, ledger: Ledger, policy: Retry, no
             job, _next_run(job, now, delay), reason=reason, failed_too=True, never=ledger.never
         )
     return transitions.finished(job, now, to, result=outcome.result, note=note, counts=_counts(ledger))
+
+
+def _judged(counts: Counts, ledger: Ledger) -> tuple[str, str | None]:
+    return outcome_of(counts, unreached=ledger.unreached, stopped_reason=ledger.stopped_reason, has_items=True)
+
+
+def _note_of_own(ledger: Ledger) -> str | None:
+    """A job that continues others is judged by all items, and its note, as its counts, is about its own."""
+    note, others = _judged(ledger.own, ledger)[1], ledger.counts.failed - ledger.own.failed
+    if others <= 0:
+        return note
+    told = Message("job.others-failed", count=others)
+    return Message("job.both", first=note, second=told).stored if note else told.stored
 
 
 def _tries_items_again(job: Subject, ledger: Ledger, policy: Retry) -> bool:

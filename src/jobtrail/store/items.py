@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, tuple_, union_all
+from sqlalchemy import and_, func, select, tuple_, union_all
 
 from jobtrail.database.dialects import RowCopy
 from jobtrail.database.tables import item_history, items
@@ -186,6 +186,19 @@ def standing(conn: Connection, ledger: str, places: Iterable[tuple[str, str]]) -
         return {}
     query = _columns(items).where(items.c.generation == ledger, tuple_(items.c.loop, items.c.key).in_(wanted))
     return {(row.loop, row.key): row for row in _rows(conn, query)}
+
+
+def mended_by(conn: Connection, ledger: str, job_id: str) -> str | None:
+    """The newest job that has recorded failed items of this one again; None while any item of the telling has failed."""
+    failed = select(items.c.key).where(items.c.generation == ledger, items.c.outcome == ItemOutcome.FAILED.value)
+    if conn.execute(failed.limit(1)).first() is not None:
+        return None
+    same = (_history[name] == items.c[name] for name in _KEYS)
+    mine = (_history.job_id == job_id, _history.last_of_job.is_(True), _history.generation == ledger)
+    again = select(items.c.job_id).join(item_history, and_(*same))
+    newest = again.where(*mine, _history.outcome == ItemOutcome.FAILED.value).order_by(items.c.job_id.desc()).limit(1)
+    found: str | None = conn.execute(newest).scalar()
+    return found
 
 
 def loops_of(conn: Connection, ledger: str, keys: Iterable[str]) -> dict[str, list[str]]:

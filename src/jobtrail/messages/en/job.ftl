@@ -82,6 +82,12 @@ handed-back-often =
          [one] time
         *[other] times
     }: { $reason }
+others-failed =
+    { $count ->
+         [one] { $count-grouped } item of another job of its generation has failed
+        *[other] { $count-grouped } items of other jobs of its generation have failed
+    }
+mended = a later job has completed its work: { $job }
 items-again =
     { $note }; { $count ->
          [one] { $count-grouped } item is tried again

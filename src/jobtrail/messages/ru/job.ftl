@@ -84,6 +84,13 @@ handed-back-often =
          [few] раза
         *[many] раз
     }: { $reason }
+others-failed =
+    { $count ->
+         [one] { $count-grouped } элемент других заданий того же поколения с ошибкой
+         [few] { $count-grouped } элемента других заданий того же поколения с ошибкой
+        *[many] { $count-grouped } элементов других заданий того же поколения с ошибкой
+    }
+mended = более позднее задание довело его работу до конца: { $job }
 items-again =
     { $note }; { $count ->
          [one] { $count-grouped } элемент пробуется снова
