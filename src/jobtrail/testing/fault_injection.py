@@ -114,10 +114,10 @@ def _at_items(reached: Callable[[str], None]) -> None:
     record, item, inside = ItemLoop.record, Recorder.item, threading.local()
 
     @functools.wraps(record)
-    def recorded(self: Any, *given: Any) -> None:
+    def recorded(self: Any, *given: Any, **more: Any) -> None:
         inside.loop = True
         try:
-            record(self, *given)
+            record(self, *given, **more)
         finally:
             inside.loop = False
         reached(f"item:{len(self._recorder._own)}")
