@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import time
@@ -21,13 +22,15 @@ from trails import until
 from jobtrail import JobTrail, track_celery
 from jobtrail.config import Settings
 from jobtrail.errors import IllegalMove, InvalidOption, StoreUnavailable
+from jobtrail.integrations.celery import journal
 from jobtrail.integrations.celery.declaration import Selection
 from jobtrail.integrations.celery.executing.checks import RUN_TASK
 from jobtrail.integrations.celery.process import ProcessRecord
 from jobtrail.integrations.celery.task_run import RunEnds, TaskRun
 from jobtrail.integrations.celery.tracking import MARK
+from jobtrail.job.items import Counts
 from jobtrail.job.model import new_id
-from jobtrail.job.outcome import Returned
+from jobtrail.job.outcome import Ledger, Returned
 
 pytest.importorskip("redis")
 
@@ -216,3 +219,11 @@ def test_a_main_process_that_calls_a_rejected_message_a_failure_changes_no_job(t
             assert [job.status for job in jobs.find("celery:*")] == ["failed"]
     finally:
         tracker.process.stop()
+
+
+def test_the_journal_keeps_what_the_items_of_a_run_say():
+    run = TaskRun("some-id", new_id(), "load", "celery:celery", "{}", "{}", {})
+    counts = Counts(2, 1, 0)
+    run.kept_ledger = Ledger(has_items=True, counts=counts, own=counts, never=frozenset({("items", "b"), ("items", "a")}))
+    [read] = journal._reports([json.loads(journal._line(journal._plain(RunEnds(run, Returned("3")))))])
+    assert read.run.ledger() == run.kept_ledger

@@ -127,7 +127,8 @@ def _plain(report: RunBegins | RunEnds) -> dict[str, Any]:
     at = time.time() - (time.monotonic() - report.at)
     told = report.outcome
     outcome = {"kind": type(told).__name__, **{name: getattr(told, name) for name in _OUTCOME_FIELDS[type(told).__name__]}}
-    return {"ended": run.celery_id, "at": at, "outcome": outcome, "items": asdict(ledger) if ledger.has_items else None}
+    items = {**asdict(ledger), "never": sorted(ledger.never)} if ledger.has_items else None
+    return {"ended": run.celery_id, "at": at, "outcome": outcome, "items": items}
 
 
 def _reports(lines: list[dict[str, Any]]) -> list[Report]:
@@ -150,7 +151,7 @@ def _reports(lines: list[dict[str, Any]]) -> list[Report]:
             ended = TaskRun(values["ended"], "", "", "", "{}", "{}", {}, known=True)
         if values["items"]:
             counts = {name: Counts(**values["items"].pop(name)) for name in ("counts", "own")}
-            given = {**values["items"], **counts}
+            given = {**values["items"], **counts, "never": frozenset(map(tuple, values["items"]["never"]))}
             ended.kept_ledger = Ledger(**given)
         found.append(RunEnds(ended, _OUTCOMES[outcome.pop("kind")](**outcome), at=values["at"] + shift))
     return found
