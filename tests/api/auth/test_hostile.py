@@ -32,7 +32,7 @@ DEEDS = [
     ("/api/units/backfill", {"task": "load", "first": "2013", "sources": ["a"], "args": {"rows": NUL + HALF}, "reason": NUL}),
     ("/api/questions/01978f3e-0000-7000-8000-000000000000/answer", {"value": NUL + HALF}),
     ("/api/schedules", {**DAILY, "name": NUL}),
-    ("/api/schedules", {**DAILY, "args": {"a": NUL + HALF}}),
+    ("/api/schedules", {**DAILY, "task": "fail", "args": {"message": NUL + HALF}}),
     ("/api/schedules", {**DAILY, "labels": {NUL: "a"}}),
     ("/api/schedules", {**DAILY, "source": NUL}),
     ("/api/schedules", {**DAILY, "tz": NUL}),
@@ -45,7 +45,7 @@ DEEDS = [
     ("/api/schedules/preview", {"rule": "0 3 * * *", "tz": "../etc"}),
     ("/api/queues/%00/pause", {}),
     ("/api/queues/default/pause", {"reason": NUL + HALF}),
-    ("/api/jobs", {"task": "add", "args": {"a": NUL + HALF, HALF: 1}}),
+    ("/api/jobs", {"task": "fail", "args": {"message": NUL + HALF, HALF: 1}}),
     ("/api/jobs", {"task": "add", "args": {"a": 1}, "run_at": "9999-12-31T23:59:59-12:00"}),
 ]
 
