@@ -72,7 +72,7 @@ MUTANTS = (
         ("tests/schedules/rules",),
     ),
     Mutant(
-        "worker: a slot is not given back", "worker/slots.py",
+        "worker: a slot is not given back", "worker/claiming/slots.py",
         "        self._taken[queue] -= 1\n", "        self._taken[queue] -= 0\n",
         ("tests/worker/test_queues.py", "tests/worker/test_attempts.py"),
     ),

@@ -19,9 +19,9 @@ from jobtrail.commands.job_fields import stored_row
 from jobtrail.database.tables import jobs as table
 from jobtrail.job.model import FINAL
 from jobtrail.store import workers
-from jobtrail.worker import slots
 from jobtrail.worker import turns as turns_module
 from jobtrail.worker import worker as module
+from jobtrail.worker.claiming import slots
 
 LONG = 30.0
 

@@ -119,9 +119,9 @@ class Dialect(Protocol):
         """Change rows of any table: ``rows`` are the values of ``keys``, which a row must have, then those of ``columns``."""
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None], without: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
-        """Hand out up to ``limit`` due jobs, most urgent first: the `CLAIMED` columns, priority, run_at."""
+        """Hand out up to ``limit`` due jobs ``without`` those of some tasks, most urgent first: the `CLAIMED` columns, priority, run_at."""
 
     def move_jobs(
         self,
@@ -196,13 +196,18 @@ class Sqlite:
         f"started_at = ?2 WHERE id IN (SELECT id FROM ({_DUE}) LIMIT ?4) "
         f"RETURNING {', '.join(CLAIMED)}, priority, run_at"
     )
+    _CLAIM_WITHOUT = _CLAIM.replace("AND priority", "AND task NOT IN (SELECT value FROM json_each(?5)) AND priority")
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None], without: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
         """One priority after the other; the write lock is held, so nobody is in between."""
         del marks  # SQLite keeps no dead rows to wade through
-        found = conn.exec_driver_sql(self._CLAIM, (worker, to_micros(now), queue, limit)).all()
+        given = (worker, to_micros(now), queue, limit)
+        if without:
+            found = conn.exec_driver_sql(self._CLAIM_WITHOUT, (*given, dumps(list(without)))).all()
+        else:
+            found = conn.exec_driver_sql(self._CLAIM, given).all()
         ordered = sorted(found, key=lambda row: (row[-2], row[-1], row[0]))
         return [(*row[:-1], from_micros(row[-1])) for row in ordered]
 
@@ -404,9 +409,10 @@ SET status = 'running', run_no = job.run_no + 1, attempt = job.attempt + 1, work
 FROM due WHERE job.id = due.id
 RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.run_at
 """  # noqa: S608 - constants
+    _CLAIM_WITHOUT = _CLAIM.replace("AND priority", "AND NOT (task = ANY(%(without)s::text[])) AND priority")
 
     def claim(
-        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None]
+        self, conn: Connection, queue: str, limit: int, worker: str, now: datetime, marks: list[Mark | None], without: Sequence[str] = ()
     ) -> list[tuple[Any, ...]]:
         """One statement; rows that another worker has just locked are passed over."""
         given = {
@@ -417,7 +423,10 @@ RETURNING {", ".join("job." + column for column in CLAIMED)}, job.priority, job.
             "marks": [mark[0] if mark else EPOCH for mark in marks],
             "mark_ids": [mark[1] if mark else FIRST_ID for mark in marks],
         }
-        rows = conn.exec_driver_sql(self._CLAIM, given).all()
+        if without:
+            rows = conn.exec_driver_sql(self._CLAIM_WITHOUT, {**given, "without": list(without)}).all()
+        else:
+            rows = conn.exec_driver_sql(self._CLAIM, given).all()
         ordered = sorted(rows, key=lambda row: (row[-2], row[-1], row[0]))
         return [(str(row[0]), *row[1:12], row[12] and str(row[12]), *row[13:]) for row in ordered]
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .connection import Database
 
 VERSION_TABLE = "jobtrail_schema"
-HEAD = "0012"
-KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0012")
+HEAD = "0015"
+KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0012", "0015")
 SAID_AFTER = 5.0  # seconds that an upgrade waits without a word
 _BLOCKERS = text(
     "SELECT pid, coalesce(nullif(application_name, ''), '?') AS application, coalesce(usename, '?') AS role, state,"

@@ -321,6 +321,7 @@ workers = Table(
     Column("detail", Text),
     # It runs the jobs that are handed over to this executor, and takes from no queue.
     Column("executor", Text),
+    Column("tasks", Text),  # names, as JSON
 )
 
 # Narrow and without an index beside its key: it is written every few seconds by every worker.

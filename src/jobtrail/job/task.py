@@ -351,6 +351,10 @@ class Tasks:
         """The task of this name or former name."""
         return self._by_name.get(name)
 
+    def names(self) -> list[str]:
+        """All names, former ones among them."""
+        return sorted(self._by_name)
+
     def get(self, name: str) -> Task:
         """The task of this name.
 

@@ -75,10 +75,11 @@ def claim(
     now: datetime,
     marks: Marks | None = None,
     monotonic: float = 0.0,
+    without: Sequence[str] = (),
 ) -> list[Claim]:
-    """Hand out up to ``limit`` due jobs of a queue: most urgent first, then oldest due."""
+    """Hand out up to ``limit`` due jobs of a queue, ``without`` those of some tasks: most urgent first, then oldest due."""
     places: list[Mark | None] = marks.of(queue, monotonic) if marks else [None] * 10
-    rows = dialect.claim(conn, queue, limit, worker, now, places)
+    rows = dialect.claim(conn, queue, limit, worker, now, places, without)
     if marks:
         marks.advance(queue, rows)
     return [Claim(*(*row[: len(CLAIMED)], now, row[-1])) for row in rows]

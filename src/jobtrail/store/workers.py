@@ -18,7 +18,7 @@ from jobtrail.database.tables import beats, jobs, submitters, workers
 from jobtrail.messages import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _WORKER = (
     "id", "host", "boot", "pid", "pid_namespace", "process_start", "version", "queues", "slots", "started_at", "state",
-    "executor",
+    "executor", "tasks",
 )  # fmt: skip
 ALIVE = ("alive", "stopping", "leaving")
 _BEAT = text(RAISE_BEAT).bindparams(bindparam("now", type_=beats.c.at.type))
@@ -45,6 +45,7 @@ def register(
     now: datetime,
     *,
     executor: str | None = None,
+    tasks: Sequence[str] | None = None,
 ) -> None:
     """A worker begins to live. What proves its death on the same host stands with it: boot, namespace, pid, start.
 
@@ -56,10 +57,12 @@ def register(
         slots: How many jobs it runs at once; 0 for a process that only leads.
         now: The database's time, UTC.
         executor: The executor whose jobs it runs, where they come by tickets.
+        tasks: Names of the tasks that it knows; None where nobody has to know.
     """
     row = (
         worker, socket.gethostname(), boot_id(), os.getpid(), pid_namespace(), process_start(os.getpid()), our_version(),
         dumps(list(queues)), slots, now, "alive", executor,
+        None if tasks is None else dumps(list(tasks)),
     )  # fmt: skip
     dialect.insert_many(conn, workers, _WORKER, [row], "ON CONFLICT (id) DO NOTHING")
     dialect.insert_many(conn, beats, ("worker", "beat", "at"), [(worker, 0, now)], "ON CONFLICT (worker) DO NOTHING")
@@ -68,6 +71,19 @@ def register(
 def serve(conn: Connection, worker: str, queues: Sequence[str], slots: int) -> None:
     """A worker that is registered serves these queues from now on."""
     conn.execute(update(workers).where(workers.c.id == worker).values(queues=dumps(list(queues)), slots=slots))
+
+
+def knowing(conn: Connection, tasks: Collection[str], besides: str) -> set[tuple[str, str]]:
+    """Return the (queue, task) of these tasks that another worker takes from a queue; ``besides`` is not asked."""
+    others = select(workers.c.queues, workers.c.tasks).where(
+        workers.c.state == "alive", workers.c.id != besides, workers.c.executor.is_(None), workers.c.tasks.is_not(None)
+    )
+    return {
+        (queue, task)
+        for row in conn.execute(others)
+        for task in set(loads(row.tasks)).intersection(tasks)
+        for queue in loads(row.queues)
+    }
 
 
 def beat(conn: Connection, worker: str, now: datetime) -> bool:

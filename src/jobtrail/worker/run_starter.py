@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from jobtrail.runtime.steps import StepStore
     from jobtrail.store import Store
 
+    from .claiming.slots import Slots
     from .executors import WorkerExecutors
     from .middleware import Middleware
     from .run import CallNext
-    from .slots import Slots
 
 _log = logging.getLogger("jobtrail.worker")
 BESIDE_ITSELF = 5.0  # seconds until a job is given again whose earlier body still runs in the process
@@ -82,7 +82,7 @@ class RunStarter:
         self.running: dict[str, Run] = {}
         self.started: list[str] | None = None  # set by tests: the ids of the jobs that ran
         self.on_end: Callable[[RunEnd], None] = _nowhere
-        self._store, self._tasks, self._settings, self._slots = store, tasks, settings, slots
+        self._store, self.tasks, self._settings, self._slots = store, tasks, settings, slots
         self._identity = identity
         self._flusher = flusher
         self._executors = executors
@@ -92,6 +92,10 @@ class RunStarter:
         self._hook = hook
         self._successors = SuccessorMaker(tasks, settings)
         self._chains: dict[tuple[str, bool], CallNext] = {}
+
+    def is_unknown(self, claim: Claim) -> bool:
+        """Whether the task of a claim is not known here."""
+        return self.tasks.find(claim.task) is None
 
     def start(self, claims: Sequence[Claim]) -> None:
         """Begin runs; whatever is wrong with one of them, the others begin."""
@@ -110,7 +114,7 @@ class RunStarter:
         if claim.id in self.running:
             self._not_beside_itself(claim)
             return
-        task = self._tasks.find(claim.task)
+        task = self.tasks.find(claim.task)
         if task is None:
             self._not_known(claim)
             return

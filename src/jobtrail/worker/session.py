@@ -94,6 +94,7 @@ class WorkerSession:
         self._store = store
         self._settings = settings
         self._queues = queues
+        self._tasks = tasks
         self._slots = slots
         self._leads = leads
         self._executor = executor
@@ -181,9 +182,10 @@ class WorkerSession:
     def _register(self) -> None:
         self._store.write(
             lambda conn: workers.register(
-                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now(), executor=self._executor
+                conn, self._store.dialect, self.id, self._queues, self._slots, self._store.now(), executor=self._executor,
+                tasks=self._tasks.names(),
             )
-        )
+        )  # fmt: skip
 
     def _on_word(self, words: frozenset[str]) -> None:
         if DEAD in words:

@@ -21,6 +21,8 @@ from jobtrail.store import jobs
 from jobtrail.store.limits.claims import LimitedClaims, admit
 from jobtrail.store.tracked import plain_end
 
+from .claiming.unknown_tasks import UnknownTasks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from jobtrail.recovery.run_end import RunEnd
     from jobtrail.store import Store
 
+    from .claiming.slots import Slots
     from .handed.tickets import TicketRun, Tickets, Unused
     from .run_starter import RunStarter
-    from .slots import Slots
 
 _log = logging.getLogger("jobtrail.worker")
 T = TypeVar("T")
@@ -74,6 +76,7 @@ class Turns:
         self._runs = runs
         self._identity = identity
         self._marks = jobs.Marks()
+        self._unknown = UnknownTasks(store, runs.tasks, settings.put_back_delay)
         self.limits = limits or LimitedClaims(lambda: False)
         self._limited_first = False
         self._looked_for_stops_at = float("-inf")
@@ -125,6 +128,8 @@ class Turns:
             await self._write_each(ends)
             return WorkerTurn(len(ends), 0)
         self._is_back()
+        if any(self._runs.is_unknown(one) for one in claims):
+            claims = await asyncio.to_thread(self._unknown.sort_out, claims, self._identity())
         self._runs.start(claims)
         self.on_written(ends)
         self._tell_stops(stops)
@@ -204,7 +209,10 @@ class Turns:
         for queue, free in wants:
             if room > 0:
                 share = min(free, room)
-                found = jobs.claim(conn, self._store.dialect, queue, share, worker, now, self._marks, time.monotonic())
+                found = jobs.claim(
+                    conn, self._store.dialect, queue, share, worker, now, self._marks, time.monotonic(),
+                    without=self._unknown.left_to_others(now),
+                )  # fmt: skip
                 claims += found
                 room -= len(found)
         return claims

@@ -20,12 +20,12 @@ from jobtrail.runtime.steps import StepKeeper
 from jobtrail.store import jobs, queues
 from jobtrail.store.limits.claims import LimitedClaims
 
+from .claiming.idle import Idle
+from .claiming.slots import Slots
 from .executors import WorkerExecutors
-from .idle import Idle
 from .run_starter import RunStarter
 from .session import WorkerSession
 from .shutdown import Shutdown
-from .slots import Slots
 from .turns import Turns
 
 if TYPE_CHECKING:

@@ -33,3 +33,4 @@ ends-not-written =
 middleware = a middleware
 call-next-not-awaited = a middleware called call_next(run) and did not await it, so the body did not run; write: return await call_next(run)
 input-accepted-meanwhile = accepted: SHA-256 { $submitted } at the start, { $now } at the end
+known-elsewhere = another worker knows the task '{ $task }'

@@ -34,3 +34,4 @@ ends-not-written =
 middleware = функция middleware
 call-next-not-awaited = функция middleware вызвала call_next(run) без await, поэтому тело не выполнено; напишите: return await call_next(run)
 input-accepted-meanwhile = принято: SHA-256 { $submitted } в начале, { $now } в конце
+known-elsewhere = задачу «{ $task }» знает другой исполнитель
