@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from jobtrail.store import Store
 
     from .submit import Prepared
+    from .transactional_submit import CallerConnections
     from .using import Using
 
 T = TypeVar("T")
@@ -86,6 +87,7 @@ class Service:
         self.submitter = new_id()
         self.state: Any = None  # the application's own, for bodies in child processes
         self.hooks = Hooks()
+        self.caller_connections: CallerConnections | None = None
         self.schemas = migration.Schemas()
         self.before_removal: list[Callable[[Removal], None]] = []
         self.plugins_before_removal: Callable[[str], list[Callable[[Removal], None]]] = lambda _cause: []
@@ -220,9 +222,8 @@ class Service:
         prepared = self._prepare(task, args, using)
         if using.connection is not None:
             late = _Late(prepared)
-            return late.job(
-                self._answer(transactional_submit.submit(self.store, using.connection, prepared, late.settle), prepared)
-            )
+            given = using.connection, prepared, late.settle, self.caller_connections
+            return late.job(self._answer(transactional_submit.submit(self.store, *given), prepared))
         return self.store_prepared(prepared)
 
     def _prepare(self, task: Task, args: dict[str, Any], using: Using) -> Prepared:
@@ -266,7 +267,8 @@ class Service:
             prepared = await asyncio.to_thread(self._prepare, task, args, using)
             if using.connection is not None:
                 late = _Late(prepared)
-                answer = await transactional_submit.asubmit(self.store, using.connection, prepared, late.settle)
+                given = using.connection, prepared, late.settle, self.caller_connections
+                answer = await transactional_submit.asubmit(self.store, *given)
                 return late.job(self._answer(answer, prepared))
         else:
             prepared = self._prepare(task, args, using)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import event
@@ -20,6 +21,8 @@ from jobtrail.store import workers
 from jobtrail.store.search.relations import is_stored
 from jobtrail.store.submissions import predict
 
+from .using import is_connection
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -30,17 +33,24 @@ if TYPE_CHECKING:
     from .submit import Prepared
 
 
+T = TypeVar("T")
 FIRST_LOOK = 0.0005  # seconds; each next one comes after twice the time
 GIVES_UP = 2.0  # seconds: the commit failed, or it takes so long that polling finds the job as well
 
 
-def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
+def submit(
+    store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None], others: CallerConnections | None = None
+) -> Submitted:
     """Store a job with the caller's Session or Connection; it is there when he commits, and never was if not.
 
     Where the row can be written only at his commit, ``settle`` gets the answer of that moment.
 
+    ``others`` takes connections that are not SQLAlchemy's.
+
     Raises: InvalidOption when it is of another database.
     """
+    if others is not None and others.takes(given):
+        return others.run(store, given, partial(_at_once, store, prepared))
     conn = connection_of(given)
     _check_database(store, conn)
     if store.database.is_sqlite:
@@ -48,8 +58,32 @@ def submit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submi
     return _now(store, conn, prepared)
 
 
-async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None]) -> Submitted:
+class CallerConnections(Protocol):
+    """Connections of another library, in whose transactions jobs are submitted."""
+
+    def takes(self, given: Any) -> bool:
+        """Tell whether this is one of them."""
+
+    def run(self, store: Store, given: Any, write: Callable[[Connection], T]) -> T:
+        """Write in the transaction that is open on it."""
+
+    async def arun(self, store: Store, given: Any, write: Callable[[Connection], T]) -> T:
+        """`run` for an event loop."""
+
+
+def _at_once(store: Store, prepared: Prepared, conn: Connection) -> Submitted:
+    """Store a job in a transaction that somebody else has begun, and register this process if that was not done yet."""
+    if store.database.is_sqlite and prepared.new.submitter is not None:
+        workers.add_submitter(conn, store.dialect, prepared.new.submitter, store.now())
+    return _now(store, conn, prepared)
+
+
+async def asubmit(
+    store: Store, given: Any, prepared: Prepared, settle: Callable[[Submitted], None], others: CallerConnections | None = None
+) -> Submitted:
     """`submit` for an AsyncSession or AsyncConnection (or a sync one)."""
+    if others is not None and others.takes(given):
+        return await others.arun(store, given, partial(_at_once, store, prepared))
     if hasattr(given, "run_sync"):
         answer: Submitted = await given.run_sync(lambda sync: submit(store, sync, prepared, settle))
         return answer
@@ -57,7 +91,12 @@ async def asubmit(store: Store, given: Any, prepared: Prepared, settle: Callable
 
 
 def connection_of(given: Any) -> Connection:
-    """The connection of a Session, or the Connection itself."""
+    """The connection of a Session, or the Connection itself.
+
+    Raises: InvalidOption when it is of a library that is not integrated here.
+    """
+    if not is_connection(given):
+        raise InvalidOption(Message("commands.bad-connection", type=type(given).__name__))
     conn: Connection = given if hasattr(given, "exec_driver_sql") else given.connection()
     return conn
 
@@ -70,7 +109,8 @@ def _check_database(store: Store, conn: Connection) -> None:
 def _now(store: Store, conn: Connection, prepared: Prepared) -> Submitted:
     with _tables_are_there(store):
         answer = store.submit_on(of_caller(conn), prepared.new, prepared.rules)
-    conn.exec_driver_sql(f"NOTIFY {CHANNEL}")  # heard when he commits
+    if not store.database.is_sqlite:
+        conn.exec_driver_sql(f"NOTIFY {CHANNEL}")  # heard when he commits
     return answer
 
 

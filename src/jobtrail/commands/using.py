@@ -52,7 +52,8 @@ class Using:
         window: Lifetime of the key.
         if_active: "same", "raise" or "queue", if the unit has an active job.
         if_done: "run", "skip" or "raise", if the unit is complete.
-        connection: SQLAlchemy session or connection whose transaction stores the job.
+        connection: SQLAlchemy session or connection whose transaction stores the job; with `jobtrail.django` also a
+            connection of Django or its name in DATABASES.
         actor: Who submits, for the trail.
         reason: Reason for the trail.
         parent: Id of the job that this one comes from.
@@ -97,7 +98,7 @@ class Using:
         if unknown:
             raise InvalidOption(Message("commands.unknown-using", known=sorted(known), option=unknown[0]))
         given = options.get("connection")
-        if given is not None and not is_connection(given):
+        if given is not None and not is_connection(given) and not is_of_django(given):
             raise InvalidOption(Message("commands.bad-connection", type=type(given).__name__))
         return replace(self, **options)
 
@@ -118,6 +119,11 @@ def is_connection(given: Any) -> bool:
     if hasattr(given, "exec_driver_sql") or hasattr(given, "run_sync"):
         return True
     return callable(getattr(given, "connection", None)) and hasattr(given, "execute")
+
+
+def is_of_django(given: Any) -> bool:
+    """Whether this is a connection of Django, or its name in DATABASES; only a project with `jobtrail.django` takes them."""
+    return isinstance(given, str) or hasattr(given, "in_atomic_block")
 
 
 NOTHING = Using()

@@ -64,3 +64,11 @@ results-database = the database of the results cannot be read: { $error }
 results-table = the database has no table { $table }
 results-pickled = The result is pickled and was not loaded, because a pickle can run any program; import with --unpickle where you trust whoever can write to that table.
 results-not-unpickled = The pickled result could not be loaded: { $error }
+
+## Django
+
+django-in-memory = the database { $alias } of Django is in memory, which jobs would not survive; name a file, for tests in DATABASES[{ $alias }]["TEST"]["NAME"]
+django-vendor = the database { $alias } of Django is { $vendor }; jobtrail works on PostgreSQL and SQLite, and JOBTRAIL["DATABASE"] names one of them
+django-no-alias = DATABASES has no { $alias }
+django-other-database = the connection { $alias } leads to another database than that of the jobs, { $ours }; a job is part of a transaction of its own database only
+django-psycopg2 = jobs in Django's transactions need psycopg 3: install "psycopg[binary]>=3.2" and remove psycopg2

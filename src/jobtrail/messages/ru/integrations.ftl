@@ -66,3 +66,11 @@ results-database = базу данных с результатами не уда
 results-table = в базе данных нет таблицы { $table }
 results-pickled = Результат в формате pickle и не разобран: pickle может запустить любую программу. Импортируйте с --unpickle, если доверяете всем, кто может писать в эту таблицу.
 results-not-unpickled = Результат в формате pickle не удалось разобрать: { $error }
+
+## Django
+
+django-in-memory = база { $alias } в Django находится в памяти, задания её не переживут; укажите файл, для тестов — в DATABASES[{ $alias }]["TEST"]["NAME"]
+django-vendor = база { $alias } в Django — { $vendor }; jobtrail работает с PostgreSQL и SQLite, одну из них называет JOBTRAIL["DATABASE"]
+django-no-alias = в DATABASES нет { $alias }
+django-other-database = соединение { $alias } ведёт в другую базу, чем база заданий: { $ours }; задание может быть частью транзакции только своей базы
+django-psycopg2 = для заданий в транзакциях Django нужен psycopg 3: установите "psycopg[binary]>=3.2" и удалите psycopg2

@@ -1,0 +1,1 @@
+"""Django sends ``pre_migrate`` to applications that have this module."""
