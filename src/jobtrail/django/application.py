@@ -22,7 +22,7 @@ from jobtrail.messages import render
 from jobtrail.store import Store
 
 DOTTED = ("around_body", "clock", "on_worker_start", "on_worker_stop")
-OWN = ("APP", "DATABASE")
+OWN = ("APP", "DATABASE", "ROLE")
 
 
 def options() -> dict[str, Any]:

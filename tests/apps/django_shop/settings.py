@@ -21,6 +21,13 @@ DATABASES = {"default": default, "other": {"ENGINE": "django.db.backends.sqlite3
 SECRET_KEY = "of a test"
 USE_TZ = True
 ROOT_URLCONF = "urls"
+ALLOWED_HOSTS = ["testserver"]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "jobtrail.django", "orders"]
 JOBTRAIL = {"POLL_INTERVAL": 0.2, "PLUGINS": []}

@@ -1,3 +1,5 @@
 from __future__ import annotations
 
-urlpatterns = []
+from django.urls import include, path
+
+urlpatterns = [path("jobs/", include("jobtrail.django.urls"))]

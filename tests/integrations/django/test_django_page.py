@@ -19,7 +19,10 @@ import django; django.setup()
 from django.test import Client
 rows = [{"name": "apple", "cents": "120"}, {"name": "pear", "cents": "1,50"}]
 answer = Client(SERVER_NAME="localhost").post("/upload/?day=2013-02-12", rows, content_type="application/json")
-print(answer.status_code)
+from django.contrib.auth.models import User
+clerk = Client(SERVER_NAME="localhost")
+clerk.force_login(User.objects.create(username="ann", is_staff=True))
+print(answer.status_code, clerk.get("/jobs/").status_code, len(clerk.get("/jobs/api/jobs").json()["jobs"]))
 """
 
 
@@ -50,7 +53,7 @@ def test_the_day_goes_as_the_page_says(tmp_path):
     make, migrate, worker, list_ = (line.split()[1:] for line in BLOCKS["commands"].splitlines())
     run(*make)
     run(*migrate)
-    assert run("-c", UPLOAD).split() == ["200"]
+    assert run("-c", UPLOAD).split() == ["200", "200", "1"]
     run(*worker)
     assert "partial" in run(*list_)
     [job] = json.loads(run(*list_, "--json"))["jobs"]
