@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 # Values that people type, names of formats and programs; option names and file names are taken out by their form.
 WORDS = """
-    API CSV Celery Ctrl-C DBA Enter ID JSON JobTrail None Prometheus Person SHA SIGTERM SQL SQLite URL UTC VACUUM ANALYZE
+    API CSV Celery Ctrl-C DBA Enter ID JSON JobTrail Lines None Parquet Prometheus csv jsonl parquet pickle celery django results Person SHA SIGTERM SQL SQLite URL UTC VACUUM ANALYZE
     A B C K N V a b x W
     admin aliases all allow any beat cancel_running create cron day default doctor error every failed failed_items file flights
     forget full hour jobtrail latest list login minutes missing module month myproject newest none object oldest operator partial

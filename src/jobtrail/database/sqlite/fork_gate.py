@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., Any]")
-LONGEST = 2.0  # seconds that a fork waits for a statement
+LONGEST = 15.0  # seconds that a fork waits for a statement; one that waits for the write lock ends before
 LOOK = 0.0005  # seconds between two looks
 class _Gate:
     """Which threads are inside of SQLite, and whether a fork holds back the others."""

@@ -162,6 +162,8 @@ placeholder =
         [TIME] ВРЕМЯ
         [ZONE] ПОЯС
         [DIR] ПАПКА
+        [FILE] ФАЙЛ
+        [KIND] ВИД
         [PATH] ПУТЬ
         [HOST] ИМЯ
         [ADDRESS] АДРЕС

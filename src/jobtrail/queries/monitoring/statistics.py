@@ -201,16 +201,14 @@ _look_at_handed = _look_at(
         sql(HANDED), jobs.c.queue == bindparam("queue"), jobs.c.executor == bindparam("executor")
     )
 )
+def _first_due_where(*where: Any) -> Select[Any]:
+    due = (jobs.c.run_at <= bindparam("now", type_=Moment), jobs.c.queue == bindparam("queue"))
+    return select(func.min(jobs.c.run_at).label("run_at")).where(*where, *due)
+
+
 _firsts = union_all(
-    *(
-        select(func.min(jobs.c.run_at).label("run_at")).where(
-            sql(DUE),
-            jobs.c.run_at <= bindparam("now", type_=Moment),
-            jobs.c.queue == bindparam("queue"),
-            jobs.c.priority == priority,
-        )
-        for priority in range(MOST_URGENT, LEAST_URGENT + 1)
-    )
+    *(_first_due_where(sql(DUE), jobs.c.priority == priority) for priority in range(MOST_URGENT, LEAST_URGENT + 1)),
+    _first_due_where(sql(LIMITED)),
 ).subquery()
 _first_of_queue = select(func.min(_firsts.c.run_at))
 _count_behind = select(_capped(select(jobs.c.waits_for).where(sql(_BEHIND))))
