@@ -31,3 +31,4 @@ MIDDLEWARE = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "jobtrail.django", "orders"]
 JOBTRAIL = {"POLL_INTERVAL": 0.2, "PLUGINS": []}
+TEST_RUNNER = "jobtrail.django.testing.JobTrailRunner"
