@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytestmark = pytest.mark.both_databases
-
 
 def test_tests_of_a_project_meet_only_the_test_database(shop):
     shop.python("count.enqueue()")
