@@ -13,7 +13,7 @@ def make_new() -> JobTrail:
     """A new application over the database that SHOP_URL names."""
     made = JobTrail(os.environ["SHOP_URL"], graceful_shutdown_timeout=2, cancel_timeout=0.5)
     made.task(kind="sync")(load)
-    made.task(add, limits=[Limit("a:{a}", running=2), Limit("adding", rate=5, per=60)])
+    made.task(add, limits=[Limit("a:{a}", running=2), Limit("adding", rate=50, per=60)])
     made.task(fail)
     made.task(retry=Retry(attempts=5))(flaky)
     made.task(slow)

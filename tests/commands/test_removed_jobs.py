@@ -90,11 +90,11 @@ def test_another_payload_is_refused_and_an_expired_key_is_free(jobs, clock, work
 
 def back_to_0005(conn):
     """Undo what later versions of the schema added."""
-    for table in ("jobtrail_end_totals", "jobtrail_item_history", "jobtrail_limits", "jobtrail_limit_starts"):
+    for table in ("jobtrail_end_totals", "jobtrail_item_history", "jobtrail_limits", "jobtrail_limit_starts", "jobtrail_releases", "jobtrail_task_retention"):
         conn.exec_driver_sql(f"DROP TABLE {table}")
     for index in ("due", "limited", "limited_held", "limited_to_hand_over", "to_hand_over", "handed_over", "handed"):
         conn.exec_driver_sql(f"DROP INDEX jobtrail_jobs_{index}")
-    added = (("jobs", "limits"), ("jobs", "executor"), ("jobs", "handed_at"), ("jobs", "handed_run"), ("workers", "executor"))
+    added = (("jobs", "limits"), ("jobs", "executor"), ("jobs", "handed_at"), ("jobs", "handed_run"), ("workers", "executor"), ("workers", "tasks"))
     for table, column in added:
         conn.exec_driver_sql(f"ALTER TABLE jobtrail_{table} DROP COLUMN {column}")
     conn.exec_driver_sql(

@@ -19,6 +19,7 @@ from jobtrail.job.allowed_actions import (
 )
 from jobtrail.job.failure import describe
 from jobtrail.job.items import failed_again
+from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.model import Mode, NewJob, Status, StopCause, Submitted, new_id
 from jobtrail.job.period import Period
 from jobtrail.job.task import OWN_TASKS, TRACKED, choice_option
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from jobtrail.job.model import FileInput, JobRow
     from jobtrail.job.successor import Successor
+    from jobtrail.job.task import Task
     from jobtrail.store import Store
 
 MOST_ITEMS = 10_000  # that a re-run is given by name
@@ -154,6 +156,7 @@ def rerun(
     items: Sequence[tuple[str | None, str]] | None = None,
     file: Any = None,
     args: str | None = None,
+    limits: str | None = None,
     if_active: str = "raise",
     with_successors: bool = False,
     actor: str | None = None,
@@ -166,7 +169,7 @@ def rerun(
     ``full`` starts the unit again; ``failed_items`` repeats the items that failed or were not reached, and the steps;
     ``resume`` continues with the items that have no outcome yet, and keeps the steps. ``file`` is a corrected input.
     ``items``, pairs of a loop (None: the only one that has the key) and a key, are given again whatever their outcome was, and no
-    others. With ``with_successors``, the jobs that were declared to follow this one follow the new one too.
+    others. ``args`` and ``limits`` are what `changed` gives. With ``with_successors``, the jobs that were declared to follow this one follow the new one too.
 
     Raises:
         IllegalMove: If the job has not ended.
@@ -179,7 +182,7 @@ def rerun(
 
     said: dict[str, Any] = {"actor": actor, "reason": reason, "submitter": submitter}
     if args is not None:
-        said["args"] = args
+        said |= {"args": args, "limits": limits}
     said |= {"items": items, "file": corrected, "if_active": if_active, "with_successors": with_successors, "trace": trace}
 
     def operation(conn: Connection) -> Any:
@@ -192,6 +195,18 @@ def rerun(
     if submitted.why is not None:
         raise AlreadyActive(Message("commands.unit-active", job=job_id, active=submitted.in_way), submitted.in_way)
     return submitted
+
+
+def changed(
+    task: Task, given: Mapping[str, Any], *, queue: str, source: str | None, limit: int
+) -> dict[str, Any]:
+    """Return the arguments of a re-run that has others, as `rerun` takes them, and the keys of limits that they make.
+
+    Raises:
+        InvalidArguments: If they do not fit the task.
+    """
+    accepted = task.signature.accept(task.name, (), given)
+    return {"args": encode_arguments(accepted, limit), "limits": task.limit_keys(accepted, queue, source)}
 
 
 def rerun_on(

@@ -16,7 +16,6 @@ from jobtrail.api.requests import AwareMoment, WithReason
 from jobtrail.commands import rerun, uploads
 from jobtrail.commands.job_fields import stored_row
 from jobtrail.errors import InvalidArguments, InvalidOption, UsageError
-from jobtrail.job.json_value import encode_arguments
 from jobtrail.job.masking import left_masked, restored
 from jobtrail.messages import Message
 from jobtrail.queries.base import ID, Model
@@ -302,24 +301,25 @@ def _rerun(context: ApiContext, job_id: str, said: Rerun, who: Person) -> Stored
     service.make_ready()
     items = None if said.items is None else [(one.loop, one.key) for one in said.items]
     answer = rerun.rerun(
-        context.store, row.id, said.mode, items=items, file=file_of(context, said.file), args=_changed(context, row, said.args),
+        context.store, row.id, said.mode, items=items, file=file_of(context, said.file),
         if_active=said.if_active, with_successors=said.with_successors, actor=who.actor, reason=said.reason,
-        submitter=service.submitter,
+        submitter=service.submitter, **_changed(context, row, said.args),
     )  # fmt: skip
     return _stored(context, answer.id, created=answer.created)
 
 
-def _changed(context: ApiContext, row: JobRow, args: dict[str, Any] | None) -> str | None:
+def _changed(context: ApiContext, row: JobRow, args: dict[str, Any] | None) -> dict[str, Any]:
     """Other arguments as they are stored; those that are still masked stay what they were."""
     if args is None:
-        return None
+        return {}
     task = context.jobs.tasks.get(row.task)
     kept = loads(row.args)
     given = restored(args, kept)
     if not isinstance(given, dict):
         raise InvalidOption(Message("api.arguments-not-object"))
     _refuse_masks(given, kept)
-    return encode_arguments(task.signature.accept(task.name, (), given), context.jobs.settings.argument_limit)
+    limit = context.jobs.settings.argument_limit
+    return rerun.changed(task, given, queue=row.queue, source=row.source, limit=limit)
 
 
 def _stored(context: ApiContext, job_id: str, *, created: bool) -> StoredJob:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -58,20 +58,20 @@ def rerun(
     items = [ItemArgument(loop, key) for key in item] if item else None
     new = old.rerun(
         mode, items=items, file=str(file) if file else None, if_active=if_active, with_successors=with_successors,
-        reason=reason, actor=actor_or_me(actor), submitter=jobs.service.submitter, args=_changed(jobs, old, arg),
+        reason=reason, actor=actor_or_me(actor), submitter=jobs.service.submitter, **_changed(jobs, old, arg),
     )  # fmt: skip
     return answer_with(session, jobs, new, tr("cli.reruns", job=old.id[-8:]), wait=wait)
 
 
-def _changed(jobs: JobTrail, old: Job, pairs: list[str] | None) -> str | None:
-    """The arguments of a job with other values, as they are stored; None if nothing is changed."""
-    from jobtrail.job.json_value import encode_arguments
+def _changed(jobs: JobTrail, old: Job, pairs: list[str] | None) -> dict[str, Any]:
+    """The arguments of a job with other values, as they are stored; nothing if nothing is changed."""
+    from jobtrail.commands.rerun import changed
 
     if not pairs:
-        return None
+        return {}
     task = jobs.tasks.get(old.task)
     given = {**old.arguments, **arguments(pairs, None, task.signature.texts)}
-    return encode_arguments(task.signature.accept(task.name, (), given), jobs.settings.argument_limit)
+    return changed(task, given, queue=old.queue, source=old.source, limit=jobs.settings.argument_limit)
 
 
 def retry(
