@@ -54,7 +54,7 @@ WORDS: Mapping[str, Any] = {
     "known": True, "task_known": True, "allowed": True, "created": True, "ready": True, "over": True, "required": True,
     # what is asked
     "action": "retry", "order": "newest", "step": "month", "digest": "5d41402abc4b2a76b9719d911017c592", "before": ID,
-    "idempotency-key": "weather-2013-02", "if-none-match": '"5d41402abc4b2a76b9719d911017c592"', "last-event-id": "41",
+    "after": ID, "idempotency-key": "weather-2013-02", "if-none-match": '"5d41402abc4b2a76b9719d911017c592"', "last-event-id": "41",
 }  # fmt: skip
 # What is no JSON, by the operation.
 _TEXTS = {

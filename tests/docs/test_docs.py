@@ -16,6 +16,7 @@ from jobtrail.config import Settings
 from jobtrail.job.model import Status
 from jobtrail.job.task import Task
 from jobtrail.job.transitions import TABLE
+from jobtrail.schedules.service import Schedules
 from jobtrail.store.search import grammar
 
 DOCS = ROOT / "docs"
@@ -132,6 +133,7 @@ def test_every_error_is_told():
         ("context.md", jobtrail.Context),
         ("job.md", jobtrail.Job),
         ("tasks.md", jobtrail.BoundTask),
+        ("schedules.md", Schedules),
     ],
 )
 def test_every_public_member_is_told(page, owner):
