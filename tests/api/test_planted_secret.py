@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.testclient import TestClient
 from trails import QUICK
 
-from jobtrail import JobTrail, PermanentError, Retry
+from jobtrail import JobTrail, Limit, PermanentError, Retry
 from jobtrail.store import events
 from jobtrail.testing import drain
 
@@ -26,6 +26,8 @@ FORMS = [
     f'{{"client_secret": "{SECRET}"}}', f"pin={SECRET}", f"kundennummer: {SECRET}",
 ]  # fmt: skip
 NAMES = ("password2", "db_password_old", "passwort", "auth", "bearer", "otp", "pwd1", "dsn", "apiKey", "pin", "kundennummer")
+
+ASKED = {"/api/units": {"task": "planted"}, "/api/stats/task": {"name": "planted"}}
 
 
 def planted(ctx, *, text, **named):
@@ -66,7 +68,7 @@ def world(sqlite_url, tmp_path):
         **QUICK,
     )  # fmt: skip
     jobs.task(secret={"pin"}, retry=Retry(attempts=1))(planted)
-    jobs.task(secret={"pin"})(returns)
+    jobs.task(secret={"pin"}, limits=[Limit("of:{text}", running=1)])(returns)
     with contextlib.closing(jobs), TestClient(jobs.asgi(), HERE, client=("127.0.0.1", 1), headers=OURS) as client:
         for number, form in enumerate(FORMS):
             _plant(jobs, number, form)
@@ -76,6 +78,7 @@ def world(sqlite_url, tmp_path):
             said = client.post(f"/api/questions/{one['id']}/answer", json={"value": value, "reason": FORMS[1], "remember": True})
             assert said.status_code == 200, said.text
         drain(jobs)
+        _say(client)
         yield jobs, client, spans
 
 
@@ -84,6 +87,9 @@ def _plant(jobs, number, form):
     given = {"text": form, **named, "deep": [{"x": form, **named}]}
     labels = {"url": form[:150], "password2": SECRET}
     said = {"source": form[:150], "labels": labels, "context": {"url": form, **named}, "reason": form}
+    returns = jobs.task_named("returns")
+    jobs.group([(returns.using(**said), {"text": form})], then=returns, params={"text": form, **named}, name=form)
+    returns.using(source="later", delay=3600).enqueue(text=form)  # waits with its key of a limit
     for name in ("planted", "returns"):
         jobs.task_named(name).using(**said, period=f"2024-01-{number + 1:02}").enqueue(**given)
     jobs.schedules.add(f"schedule{number}", "returns", "0 3 * * *", args=given, labels=labels, reason=form, actor="person:ann")
@@ -94,14 +100,30 @@ def _plant(jobs, number, form):
     ))  # fmt: skip
 
 
+def _say(client):
+    """Give the secret as a reason wherever a person gives one after the jobs have ended."""
+    for form, one in zip(FORMS, client.get("/api/errors").json()["kinds"], strict=False):
+        said = client.post(f"/api/errors/{one['fingerprint']}/handling", json={"action": "acknowledge", "reason": form})
+        assert said.status_code == 200, said.text
+    for form in FORMS:
+        said = client.put("/api/limits/of:{text}", json={"running": 2, "reason": form})
+        assert said.status_code == 200, said.text
+    asked = {"filter": f'source:"{FORMS[0]}"'}
+    shown = client.post("/api/deletion/preview", json=asked).json()
+    said = client.post("/api/deletion", json={**asked, "digest": shown["digest"], "at": shown["at"], "reason": FORMS[1]})
+    assert said.status_code == 201, said.text
+
+
 def addresses(client):
     """Each address of the description that is read, with everything that there is in its place."""
     jobs = [one["id"] for one in client.get("/api/jobs", params={"limit": 500}).json()["jobs"]]
+    details = [client.get(f"/api/jobs/{job}").json() for job in jobs]
     found = {
         "job_id": jobs,
-        "question": [one["id"] for job in jobs for one in client.get(f"/api/jobs/{job}").json()["questions"]],
-        "unit": sorted({client.get(f"/api/jobs/{job}").json()["unit"] for job in jobs}),
+        "question": [one["id"] for job in details for one in job["questions"]],
+        "unit": sorted({job["unit"] for job in details if job["unit"]}),
         "name": ["planted", "returns", *(f"schedule{n}" for n in range(len(FORMS)))],
+        "group_id": sorted({group["id"] for job in details for group in job["groups"]}),
         "fingerprint": [one["fingerprint"] for one in client.get("/api/errors").json()["kinds"]],
     }
     for path, by_method in client.get("/api/openapi.json").json()["paths"].items():
@@ -115,7 +137,7 @@ def addresses(client):
 
 def test_a_planted_secret_is_in_nothing_that_is_shown(world):
     jobs, client, spans = world
-    seen = [(path, client.get(path, params={"task": "planted"} if "/units" in path else None)) for path in addresses(client)]
+    seen = [(path, client.get(path, params=ASKED.get(path))) for path in addresses(client)]
     seen += [(path, client.get(path)) for path in ("/", "/jobs", "/api/units?task=returns")]
     assert len({path for path, _ in seen}) > 150
     shown = [(path, re.findall(f".{{0,60}}{SECRET}", answer.text)[:3]) for path, answer in seen if SECRET in answer.text]

@@ -40,7 +40,7 @@ class LimitNumbers(Model):
 class LimitKey(Model):
     """A key of which jobs run or wait, or have started lately."""
 
-    key: str = Field(examples=["tenant:acme"])
+    key: MaskedText = Field(examples=["tenant:acme"])
     running: int
     waiting: int = Field(description="Jobs that wait with this key, for whatever reason; stops at 100,000 in all.")
     free: int | None = Field(description="How many may start now; null where the limit allows any number.")
