@@ -22,8 +22,10 @@ from parity_tasks import add_tasks
 jobs = add_tasks(JobTrail({url!r}, plugins=[]))
 """
 TASKS = """
+from jobtrail import Limit
+
 def add_tasks(jobs):
-    @jobs.task(kind="sync")
+    @jobs.task(kind="sync", limits=[Limit("{source}", running=2)])
     def load(ctx, *, rows: int = 3, bad: int = 0, password: str = "x"):
         "Load the weather of an airport."
         for item in ctx.items(range(rows), key=str):
@@ -151,6 +153,7 @@ QUERIES = {
     ),
     "workers": (lambda q: q.workers(), "workers", None),
     "queues": (lambda q: q.queues(), "queues", ("queues",)),
+    "limits": (lambda q: q.limits(), "limits", ("limits", "list")),
     "statistics": (lambda q: q.statistics(), "stats", None),
     "series": (lambda q: q.series(48), "stats/series?hours=48", None),
     "attention": (lambda q: q.attention(), "stats/needs", None),
