@@ -80,8 +80,8 @@ def test_it_is_a_text_on_every_page_and_runs_on_none(place, browse, ids):
 def test_links_to_what_is_named_so_find_it(place, browse, ids):
     page = browse(f"{place.address}#/tasks")
     page.get_by_role("link", name=NAMES[2], exact=True).click()
-    page.get_by_text("2 match", exact=False).wait_for()
+    page.get_by_text("2 jobs · newest first", exact=False).wait_for()
     page.goto(f"{place.address}#/jobs/{ids['period']}")
     page.get_by_role("link", name=f"tenant={SCRIPT}").click()
-    page.get_by_text("5 match", exact=False).wait_for()
+    page.get_by_text("7 jobs · newest first", exact=False).wait_for()  # what follows has the labels too
     page.get_by_role("link", name=FILE).wait_for()
