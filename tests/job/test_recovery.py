@@ -88,7 +88,7 @@ def test_cancelled_and_its_worker_died_means_cancelled():
 def test_over_its_limit_and_its_worker_died_means_another_attempt_by_the_policy_as_a_suspect(cause):
     stopping = job(status=Status.CANCELLING, stop_cause=cause, attempt=1, max_attempts=2, strikes=1)
     policy = Retry(attempts=2, wait=30)
-    (only,) = recover(Lost(stopping, "requeue", policy), guilty=True, how=HOW, now=NOW)
+    (only,) = recover(Lost(stopping, "requeue", policy=policy), guilty=True, how=HOW, now=NOW)
     assert (only.to, only.values["run_at"]) == ("pending", NOW + timedelta(seconds=30))
     assert (only.values["suspect"], only.values["strikes"]) == (True, 2)
     assert loads(only.values["error"])["message"] == f"stopped by its {cause} limit; {HOW}"

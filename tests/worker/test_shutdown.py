@@ -145,7 +145,7 @@ async def test_what_becomes_of_a_body_that_a_shutdown_has_ended(make_jobs, task,
         job.retry(actor="ann")
     async with jobs.running():
         await soon("it is done", lambda: status(job) == "completed")
-    assert (begun, job.item_counts().ok) == ([1, 2 if end == "failed" else 1], 2)
+    assert (begun, job.item_counts()["ok"]) == ([1, 2 if end == "failed" else 1], 2)
 
 
 def test_a_thread_that_outlives_the_event_loop_is_heard(make_jobs):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
 from functools import cached_property, partial
+from math import isfinite
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+_JUDGED = (str, int, float, date, Decimal, Enum, type(None), list, tuple, dict)  # by pydantic
 _PLAIN = frozenset({str, int, bool})  # a value of just this type is what it shall be, and is JSON
 
 
@@ -28,6 +33,8 @@ class _Parameter:
     may_be_none: bool  # it has None as default, whatever its annotation says
 
     def needs_no_work(self, value: Any) -> bool:
+        if self.plain is not None and not isinstance(value, _JUDGED):
+            return True  # bytes are no text, whatever pydantic makes of them: they are refused where they are encoded
         return (self.plain is not None and type(value) is self.plain) or (value is None and self.may_be_none)
 
 
@@ -146,8 +153,22 @@ def _validated(name: str, parameter: _Parameter, value: Any) -> Any:
 
 
 def _dumped(parameter: _Parameter, value: Any, given: Any) -> Any:
-    """As JSON values; what pydantic cannot write stays what was given, and is refused where it is encoded."""
+    """As JSON values; what JSON cannot say stays what was given, and is refused where it is encoded."""
+    dump = partial(parameter.adapter.dump_python, value, by_alias=True, warnings=False)
     try:
-        return parameter.adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+        found = dump(mode="json")
+        if _any(found, lambda one: one is None):  # pydantic writes so what is no number
+            plain = dump()
+            return plain if _any(plain, lambda one: isinstance(one, float) and not isfinite(one)) else found
     except Exception:
         return given
+    return found
+
+
+def _any(value: Any, holds: Callable[[Any], bool]) -> bool:
+    """Whether something holds for a value, or for one that is in it."""
+    if isinstance(value, dict):
+        return any(_any(one, holds) for one in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_any(one, holds) for one in value)
+    return holds(value)
