@@ -419,7 +419,7 @@ export interface paths {
         put?: never;
         /**
          * Do what was shown, by a tracked job
-         * @description The job works on those of the jobs that were shown which have not changed since. StartedJob again with the same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what was shown is left to do.
+         * @description The job works on those of the jobs that were shown which have not changed since. Started again with the same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what was shown is left to do.
          */
         post: operations["startBulk"];
         delete?: never;

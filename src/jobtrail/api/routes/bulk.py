@@ -88,7 +88,7 @@ def make(context: ApiContext) -> APIRouter:
         summary="Do what was shown, by a tracked job",
         status_code=201,
         responses={200: {"model": StartedJob, "description": "It was started already."}, **also(409)},
-        description="The job works on those of the jobs that were shown which have not changed since. StartedJob again with the "
+        description="The job works on those of the jobs that were shown which have not changed since. Started again with the "
         "same digest it gives the same job; one that was stopped or failed may be started again. 409 where nothing of what "
         "was shown is left to do.",
     )
